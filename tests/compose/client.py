@@ -1,5 +1,8 @@
-"""An organizer and a participant at the other end of TLS: ``python -m tests.compose.client ADDRESS TOKEN TOKEN [SLUG]``
-has an entry of the second one scored, in a new competition or in that one, and prints what was seen, as JSON."""
+"""An organizer and a participant who reach the service over TLS.
+
+``python -m tests.compose.client ADDRESS ORGANIZER_TOKEN PARTICIPANT_TOKEN [SLUG]`` submits one entry, to a new
+competition or to SLUG, waits for both scores and prints the responses as JSON.
+"""
 
 import io
 import json
@@ -16,7 +19,7 @@ PATIENCE = 120
 
 
 def compete(address: str, token: str, participant: str) -> dict[str, Any]:
-    """Hold a small competition with one entry; its name, the entry with both scores, and the public board."""
+    """Run a small competition with one entry and return its slug, the entry with both scores and the public board."""
     with ApiClient(address, token) as admin:
         spec = make_spec(datetime.now(UTC)).model_dump(mode="json")
         slug, size = spec["slug"], spec["image_size"]
@@ -24,20 +27,20 @@ def compete(address: str, token: str, participant: str) -> dict[str, Any]:
         for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
             admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
         References(admin).prepare(slug, say=lambda _: None, every=0.2)
-        entry = hand_in(admin, slug, ApiClient(address, participant), seed=10)
+        entry = submit_and_wait(admin, slug, ApiClient(address, participant), seed=10)
         return {"slug": slug, "entry": entry, "board": admin.get(f"/competitions/{slug}/leaderboard")}
 
 
-def go_on(address: str, token: str, participant: str, slug: str) -> dict[str, Any]:
-    """Go on with a competition that is there: the public board as it is, then one more entry with both scores."""
+def continue_competition(address: str, token: str, participant: str, slug: str) -> dict[str, Any]:
+    """Return the public board of an existing competition, and another entry with both scores."""
     with ApiClient(address, token) as admin:
         board = admin.get(f"/competitions/{slug}/leaderboard")
-        entry = hand_in(admin, slug, ApiClient(address, participant), seed=11)
+        entry = submit_and_wait(admin, slug, ApiClient(address, participant), seed=11)
         return {"slug": slug, "board": board, "entry": entry}
 
 
-def hand_in(admin: ApiClient, slug: str, participant: ApiClient, *, seed: int) -> Any:
-    """Have an entry of the participant scored; the entry as organizers see it."""
+def submit_and_wait(admin: ApiClient, slug: str, participant: ApiClient, *, seed: int) -> Any:
+    """Submit an entry, wait for its scores and return it as organizers see it."""
     with participant:
         entry = participant.submit(slug, io.BytesIO(zip_of(noise_images(seed))), file_name="entry.zip")
     end = time.monotonic() + PATIENCE
@@ -51,4 +54,4 @@ def hand_in(admin: ApiClient, slug: str, participant: ApiClient, *, seed: int) -
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps((go_on if sys.argv[4:] else compete)(*sys.argv[1:])))
+    sys.stdout.write(json.dumps((continue_competition if sys.argv[4:] else compete)(*sys.argv[1:])))

@@ -1,4 +1,4 @@
-"""docker-compose.yml as docker compose reads it: merged files, substituted variables, a service's own environment."""
+"""Reads docker-compose.yml as docker compose does: merges files, substitutes variables, resolves environments."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,18 +16,18 @@ VARIABLE = re.compile(
 
 
 class Loader(yaml.SafeLoader):
-    """YAML with compose's ``!reset``, which takes a value of an earlier file away."""
+    """YAML with compose's ``!reset``, which removes a value of an earlier file."""
 
 
 class Reset:
-    """What ``!reset`` stands for."""
+    """The value of ``!reset``."""
 
 
 Loader.add_constructor("!reset", lambda *_: Reset())
 
 
 def read(*files: str) -> dict[str, Any]:
-    """Compose files merged in order, their variables not yet substituted."""
+    """Merge compose files in order, without substituting their variables."""
     merged: dict[str, Any] = {}
     for file in files:
         merged = _merge(merged, yaml.load((ROOT / file).read_text(), Loader))
@@ -42,7 +42,7 @@ def _merge(earlier: Any, later: Any) -> Any:
 
 
 def _with_inherited(service: dict[str, Any], others: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """A service with what it has from the one that it ``extends``: lists are joined, but for commands."""
+    """Add the values of the service that this one ``extends``. Lists other than commands are joined."""
     if "extends" not in service:
         return service
     base = others[service["extends"]["service"]]
@@ -55,13 +55,13 @@ def _with_inherited(service: dict[str, Any], others: Mapping[str, dict[str, Any]
 
 
 def variables_in(value: Any) -> Iterator[tuple[str, str]]:
-    """The variables that are substituted in a compose file, with their defaults ("" without one)."""
+    """The variables of a compose file with their defaults, "" if a variable has none."""
     if isinstance(value, Mapping):
-        for each in value.values():
-            yield from variables_in(each)
+        for part in value.values():
+            yield from variables_in(part)
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        for each in value:
-            yield from variables_in(each)
+        for part in value:
+            yield from variables_in(part)
     elif isinstance(value, str):
         for match in VARIABLE.finditer(value):
             if match["name"]:
@@ -69,12 +69,12 @@ def variables_in(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def substitute(value: Any, variables: Mapping[str, str]) -> Any:
-    """A value of a compose file with variables substituted. ``KeyError`` names a required one without a value;
-    ``ValueError`` a dollar sign that compose would refuse."""
+    """Substitute the variables in a value of a compose file. ``KeyError`` names a required variable without a value,
+    ``ValueError`` a dollar sign that compose refuses."""
     if isinstance(value, Mapping):
-        return {name: substitute(each, variables) for name, each in value.items()}
+        return {name: substitute(part, variables) for name, part in value.items()}
     if isinstance(value, list):
-        return [substitute(each, variables) for each in value]
+        return [substitute(part, variables) for part in value]
     return VARIABLE.sub(lambda match: _value_of(match, variables), value) if isinstance(value, str) else value
 
 
@@ -90,10 +90,10 @@ def _value_of(match: re.Match[str], variables: Mapping[str, str]) -> str:
 
 
 def services(variables: Mapping[str, str], *files: str) -> dict[str, dict[str, Any]]:
-    """The services with all variables substituted; variables without a value in an environment come from
-    ``variables``, or are not there."""
+    """The services with all variables substituted. A variable without a value in an environment gets it from
+    ``variables``; if it has none there, it is left out."""
     whole: dict[str, dict[str, Any]] = read(*(files or (MAIN,)))["services"]
-    described = {name: substitute(_with_inherited(each, whole), variables) for name, each in whole.items()}
+    described = {name: substitute(_with_inherited(service, whole), variables) for name, service in whole.items()}
     for service in described.values():
         given = service.get("environment", {})
         passed_on = {name: variables.get(name) if value is None else str(value) for name, value in given.items()}
@@ -102,5 +102,5 @@ def services(variables: Mapping[str, str], *files: str) -> dict[str, dict[str, A
 
 
 def without_password(url: str) -> str:
-    """A server's address as the compose file has it."""
+    """A server's address as it is in the compose file."""
     return re.sub(r":[^:@/]*@", "@", url)

@@ -1,8 +1,8 @@
-"""One container without an engine: ``python -m tests.compose.container SPEC`` in namespaces of its own.
+"""Runs one container without an engine: ``python -m tests.compose.container SPEC`` inside its own namespaces.
 
-The specification (JSON) comes from :mod:`tests.compose.engine`. An overlay of the image's file system becomes the root,
-with the container's volumes, secrets and folders in memory; then every right is dropped that the compose file does not
-grant, and the command is run below a first process that passes signals on and collects what ends: ``init: true``.
+:mod:`tests.compose.engine` writes the specification (JSON). The root is an overlay of the image's file system, with the
+container's volumes, secrets and folders in memory. The container then drops every right that the compose file does not
+grant, and runs the command below a first process that passes on signals and reaps children, as ``init: true`` does.
 """
 
 import ctypes
@@ -20,12 +20,12 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(*words: str | Path) -> None:
-    """Mount something in this process's own mount namespace."""
+    """Mount in this process's own mount namespace."""
     subprocess.run(["mount", *map(str, words)], check=True)
 
 
 def make_root(spec: dict[str, Any]) -> Path:
-    """The container's root: the image below a layer of its own, with everything that is mounted into it."""
+    """Make the container's root: the image, a layer for its changes, and all mounts."""
     work = Path(spec["work"])
     root, layer, scratch = work / "root", work / "layer", work / "overlay"
     for folder in (root, layer, scratch):
@@ -45,7 +45,7 @@ def make_root(spec: dict[str, Any]) -> Path:
             inside.mkdir(parents=True, exist_ok=True)
         else:
             inside.parent.mkdir(parents=True, exist_ok=True)
-            inside.unlink(missing_ok=True)  # a link would lead out of the container
+            inside.unlink(missing_ok=True)  # a link could lead out of the container
             inside.touch()
         mount("--bind", source, inside)
         if read_only:
@@ -56,20 +56,20 @@ def make_root(spec: dict[str, Any]) -> Path:
 
 
 def drop_rights(spec: dict[str, Any]) -> None:
-    """Keep the capabilities of the specification, become its user, and gain nothing from programs run later."""
-    kept = {CAPABILITIES[name] for name in spec["capabilities"]}
+    """Keep the specification's capabilities, become its user, and gain no rights from programs run later."""
+    wanted = {CAPABILITIES[name] for name in spec["capabilities"]}
     for capability in range(LAST_CAPABILITY + 1):
-        if capability not in kept and libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
-            raise OSError(ctypes.get_errno(), "a capability could not be dropped")
+        if capability not in wanted and libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "cannot drop a capability")
     os.setgroups([])
     os.setgid(spec["gid"])
     os.setuid(spec["uid"])
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "new privileges could not be refused")
+        raise OSError(ctypes.get_errno(), "cannot refuse new privileges")
 
 
 def run(spec: dict[str, Any]) -> int:
-    """Run the command to its end; its exit status."""
+    """Run the command to its end and return its exit status."""
     os.chroot(make_root(spec))
     os.chdir(spec["workdir"])
     os.umask(0o022)

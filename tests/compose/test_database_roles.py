@@ -1,4 +1,4 @@
-"""The script that docker-compose.yml gives PostgreSQL, run by the server that `kennel up` brings: who may do what."""
+"""The roles that docker-compose.yml's script for PostgreSQL makes, tried on the server that `kennel up` installs."""
 
 import os
 import subprocess
@@ -20,34 +20,32 @@ from tests.compose.compose_file import MAIN, read, services
 
 SERVICE = services({"DOMAIN": "kennel.example.org"})["postgres"]
 PASSWORDS = {"database_owner_password": "o'w n\"e:r", "database_password": "a'p p"}
-"""Those of a script that quotes are harder."""
+"""With quotes and spaces, which a script must escape."""
 
 
 class MadeByCompose:
-    """A server in which compose's script has made the roles."""
+    """A server with the roles that compose's script makes."""
 
     def __init__(self, server: Postgres) -> None:
         self._server = make_url(server.admin_url)
         self.first_password = str(self._server.password)
-        """The superuser's, until the script has run."""
+        """The superuser's password until the script runs."""
 
     def url(self, role: str, password: str, database: str = DATABASE) -> str:
-        """The address of a database for a role."""
         url = self._server.set(username=role, password=password, database=database)
         return url.render_as_string(hide_password=False)
 
     def connect(self, role: str, password: str, database: str = DATABASE) -> connection:
-        """A connection of a role."""
         return psycopg2.connect(self.url(role, password, database).replace("+psycopg2", ""))
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeByCompose]:
-    """A server of its own, with compose's script run as the image of PostgreSQL runs it."""
+    """A separate server on which compose's script ran, as PostgreSQL's image runs it."""
     folder = tmp_path_factory.mktemp("secrets")
     for name, password in PASSWORDS.items():
         (folder / name).write_text(f"{password}\n")
-    (source,) = (each["source"] for each in SERVICE["configs"])
+    (source,) = (config["source"] for config in SERVICE["configs"])
     script = read(MAIN)["configs"][source]["content"].replace("$$", "$").replace("/run/secrets", str(folder))
     with ephemeral_servers() as servers:
         made = MadeByCompose(servers.postgres)
@@ -88,7 +86,7 @@ def test_nobody_is_superuser_over_the_network(made: MadeByCompose) -> None:
             made.connect(ADMIN, password)
 
 
-def test_the_owner_makes_tables_and_the_service_none(made: MadeByCompose) -> None:
+def test_only_the_owner_can_create_tables(made: MadeByCompose) -> None:
     migrations.upgrade(made.url(OWNER, PASSWORDS["database_owner_password"]), APP)
     with closing(made.connect(APP, PASSWORDS["database_password"])) as service, service.cursor() as query:
         query.execute("SELECT count(*) FROM competitions")

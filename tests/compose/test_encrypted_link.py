@@ -1,4 +1,4 @@
-"""TLS between the proxy and the web process: both as docker-compose.tls.yml has them, spoken to over loopback."""
+"""TLS between the proxy and the web process, both with the settings of docker-compose.tls.yml, over loopback."""
 
 import os
 import resource
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 
 @contextmanager
 def running(command: tuple[str, ...], log: Path, **environment: str) -> Iterator[int]:
-    """The id of a process that ends at the end of the block."""
+    """Run a process during the block; the value is its id."""
     with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file, env=environment) as process:
         try:
             yield process.pid
@@ -38,7 +38,7 @@ def running(command: tuple[str, ...], log: Path, **environment: str) -> Iterator
 
 
 def answer(url: str, verify: ssl.SSLContext | bool = True) -> httpx.Response:
-    """The answer of a server that may still be starting."""
+    """The response of a server that may still be starting."""
     deadline = monotonic() + PATIENCE
     while True:
         with suppress(httpx.ConnectError):
@@ -49,7 +49,7 @@ def answer(url: str, verify: ssl.SSLContext | bool = True) -> httpx.Response:
 
 @pytest.fixture
 def web(settings: Settings, tmp_path: Path) -> Iterator[tuple[int, Path, int]]:
-    """The port, certificate and process id of a web process that has the variables of docker-compose.tls.yml."""
+    """The port, certificate and process id of a web process with the variables of docker-compose.tls.yml."""
     chain, key = self_signed_certificate(tmp_path, "localhost")
     files = {"/run/secrets/web_certificate": str(chain), "/run/secrets/web_key": str(key)}
     variables = LINKED["api"]["environment"]
@@ -67,7 +67,7 @@ def web(settings: Settings, tmp_path: Path) -> Iterator[tuple[int, Path, int]]:
         yield port, chain, pid
 
 
-def test_a_web_process_with_a_certificate_speaks_tls_alone(web: tuple[int, Path, int]) -> None:
+def test_a_web_process_with_a_certificate_speaks_only_tls(web: tuple[int, Path, int]) -> None:
     port, *_ = web
     with pytest.raises(httpx.HTTPError):
         httpx.get(f"http://localhost:{port}/healthz", timeout=PATIENCE, trust_env=False)
@@ -76,7 +76,7 @@ def test_a_web_process_with_a_certificate_speaks_tls_alone(web: tuple[int, Path,
 
 
 def test_handshakes_that_never_end_count_as_connections(web: tuple[int, Path, int]) -> None:
-    """Those of an address, and all together: half of the files that the process may open."""
+    """They count for the limit per address and for the limit of all: half of the files that the process may open."""
     port, chain, pid = web
     trusting, open_files = ssl.create_default_context(cafile=chain), Path(f"/proc/{pid}/fd")
     raise_open_files_limit()
@@ -93,7 +93,7 @@ def test_handshakes_that_never_end_count_as_connections(web: tuple[int, Path, in
 
 
 @pytest.mark.skipif(shutil.which("caddy") is None, reason="needs Debian's caddy")
-def test_the_proxy_speaks_only_to_the_certificate_that_it_knows(web: tuple[int, Path, int], tmp_path: Path) -> None:
+def test_the_proxy_trusts_only_the_certificate_it_knows(web: tuple[int, Path, int], tmp_path: Path) -> None:
     port, chain, _ = web
     other = tmp_path / "other"
     other.mkdir()

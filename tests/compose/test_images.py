@@ -1,8 +1,7 @@
-"""The images, built from deploy/Dockerfile, and every service of docker-compose.yml run from inside of them: an entry
-is scored from end to end through the proxy, by TLS.
+"""The images built from deploy/Dockerfile, with every service of docker-compose.yml: an entry is scored over TLS.
 
-:mod:`tests.compose.engine` stands in for docker; as root, with Debian's packages of ``PROGRAMS``. Where docker answers,
-one test uses that.
+:mod:`tests.compose.engine` replaces docker. It needs root and the Debian packages of ``PROGRAMS``. One test uses docker
+if its engine runs.
 """
 
 import json
@@ -41,26 +40,26 @@ import urllib.request
 urllib.request.urlopen(urllib.request.Request("http://api:8000/api/v1/health", headers={"X-Forwarded-For": "%s"}))
 """
 STOPPED = {"proxy": 0, "worker-gpu": 0, "worker-cpu": 0, "worker-sweep": 0, "worker-check": 0, "beat": 0, "api": 143}
-"""Exit statuses after SIGTERM; uvicorn ends by the signal once it has ended its requests."""
+"""Exit statuses after SIGTERM. uvicorn ends with the signal after it has finished its requests."""
 
 REQUIRED = os.environ.get("IMAGE_TESTS")
-"""``any``: tests fail where neither docker nor its stand-in can run. Else they skip."""
+"""``any``: tests fail if neither docker nor its replacement can run. Otherwise they skip."""
 
 pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.fixture
 def stand_in() -> None:
-    """What docker's stand-in needs."""
+    """Skip the test if a program that replaces docker is missing."""
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if missing:
-        why = f"needs {', '.join(PROGRAMS)}: there is no {', '.join(missing)}"
+        why = f"needs {', '.join(PROGRAMS)}; missing: {', '.join(missing)}"
         if REQUIRED and not images.docker_answers():
             pytest.fail(why)
         pytest.skip(why)
 
 
-def test_the_size_of_an_image_is_told_also_where_docker_builds_it(
+def test_the_size_of_an_image_is_printed_when_docker_builds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     docker = tmp_path / "docker"
@@ -72,7 +71,7 @@ def test_the_size_of_an_image_is_told_also_where_docker_builds_it(
 
 
 def compete(engine: Engine | Docker, domain: str) -> None:
-    """Start everything and have an entry scored."""
+    """Start every service, score an entry and run the doctor."""
     engine.start_all()
     tokens = []
     for words in (("create-admin", "admin"), ("create", "ada", "--name", "Ada")):
@@ -82,16 +81,16 @@ def compete(engine: Engine | Docker, domain: str) -> None:
     seen = engine.client("tests.compose.client", f"https://{domain}", *tokens)
     assert seen.returncode == 0, seen.stderr
     answer = json.loads(seen.stdout)
-    assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
+    assert [measurement["track"] for measurement in answer["entry"]["measurements"]] == ["public", "private"]
     assert [place["team"] for place in answer["board"]["entries"]] == [answer["entry"]["team"]]
     doctor = engine.execute("worker-check", "kennel", "admin", "installation", "doctor", "--json")
-    wrong = [each for each in json.loads(doctor.stdout) if each["state"] == "wrong"]
-    # The proxy's certificate is its own, and no container but the client's knows who has signed it.
-    assert [each for each in wrong if each["name"] != "public address"] == []
+    wrong = [check for check in json.loads(doctor.stdout) if check["state"] == "wrong"]
+    # Only the client's container knows the authority of the proxy's certificate.
+    assert [check for check in wrong if check["name"] != "public address"] == []
 
 
 def compete_in_images(targets: dict[str, str]) -> None:
-    """Score an entry in images of ours, see that the compose file's walls stand, and stop everything."""
+    """Score an entry in Kennel's images, check the compose file's restrictions, and stop every service."""
     for target in sorted(set(targets.values())):
         images.build(target)
     with Engine(VARIABLES, targets) as engine:
@@ -103,7 +102,7 @@ def compete_in_images(targets: dict[str, str]) -> None:
 
 
 def assert_addresses_are_believed(engine: Engine) -> None:
-    """The web process knows visitors behind the proxy by address, and takes nobody else's word."""
+    """The web process takes visitors' addresses from the proxy and from nobody else."""
     assert engine.execute("worker-check", "python", "-c", CALL % SPOOFED).returncode == 0
     log = engine.running["api"].output()
     assert engine.address(CLIENT, "edge") in log
@@ -112,19 +111,19 @@ def assert_addresses_are_believed(engine: Engine) -> None:
 
 
 def assert_nothing_can_be_written(engine: Engine) -> None:
-    """But volumes and folders in memory; and processes have no capabilities."""
+    """Only volumes and folders in memory are writable, and processes have no capabilities."""
     for name in ("api", "beat", "worker-check", "worker-sweep", "worker-cpu", "worker-gpu"):
         assert engine.execute(name, "touch", "/tmp/here").returncode == 0
         assert "Read-only file system" in engine.execute(name, "touch", "/srv/here").stderr
         sets = re.findall(r"Cap(?:Prm|Eff|Bnd):\t(\w+)", engine.process_status(name))
-        assert {int(each, 16) for each in sets} == {0}, name
+        assert {int(digits, 16) for digits in sets} == {0}, name
     assert "Read-only file system" in engine.execute("worker-gpu", "touch", "/weights/here").stderr
 
 
 @pytest.mark.root
 @pytest.mark.usefixtures("stand_in")
 def test_an_entry_is_scored_in_the_small_image() -> None:
-    """The extractor ``tiny`` needs no torch, so the image without it scores, too: the workers' has gigabytes."""
+    """The extractor ``tiny`` needs no torch, so the small image can score. The worker image has gigabytes."""
     compete_in_images({"api": "api", "worker": "api"})
 
 
@@ -155,13 +154,14 @@ def test_a_backup_of_kennel_up_is_restored_into_the_containers() -> None:
             assert seen.returncode == 0, seen.stderr
             after = json.loads(seen.stdout)
             assert after["board"] == before["board"]
-            assert [each["track"] for each in after["entry"]["measurements"]] == ["public", "private"]
+            assert [measurement["track"] for measurement in after["entry"]["measurements"]] == ["public", "private"]
     finally:
         shutil.rmtree(backups)
 
 
 def back_up_standalone(backups: Path) -> tuple[str, dict[str, Any]]:
-    """Hold a competition in a service as ``kennel up`` runs it and back it up; its admin's token, and what was seen."""
+    """Run a competition in a service like that of ``kennel up``, back it up, and return the admin's token and the
+    result."""
     with (
         TemporaryDirectory(prefix="kennel-compose-") as folder,
         open_data_folder(Path(folder)) as data,

@@ -1,4 +1,4 @@
-"""moto's S3 on SeaweedFS' port, with SeaweedFS' address for checks of its health."""
+"""moto's S3 server on SeaweedFS's port, with SeaweedFS's health check at ``/status``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ store = DomainDispatcherApplication(create_backend_app)
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """The store, but for ``/status``."""
+    """The store, except for ``/status``."""
     if environ["PATH_INFO"] == "/status":
         start_response("200 OK", [])
         return [b""]
