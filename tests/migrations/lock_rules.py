@@ -1,7 +1,7 @@
-"""What the statements of a migration do to tables that are in use: expand, then contract (CONTRIBUTING.md).
+"""The rules for a migration's statements on tables in use: expand, then contract (CONTRIBUTING.md).
 
-The previous version reads and writes while a migration runs, and after it. So a migration may not hold a lock while it
-reads a whole table, take away what the previous version reads, or refuse what it writes.
+The previous version reads and writes during a migration and after it. So a migration must not hold a lock while it
+reads a whole table, remove what the previous version reads, or refuse what it writes.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 
 TABLE = r"(?:ONLY )?(?P<table>\w+)"
 VOLATILE = r"DEFAULT (?!now\()\w+\("
-"""A default that each row has to be given; ``now()`` is one value for all of them."""
+"""A default that PostgreSQL computes for every row. ``now()`` is one value for all of them."""
 RULES = {
     "index": rf"CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)\w+ ON {TABLE}",
     "constraint": rf"ALTER TABLE {TABLE} ADD CONSTRAINT (?!.*(?:NOT VALID|USING INDEX))",
@@ -19,22 +19,22 @@ RULES = {
     "removal": rf"(?:DROP (?:TABLE|VIEW) {TABLE}|ALTER TABLE (?P<changed>\w+) (?:DROP COLUMN|RENAME))",
     "rows": rf"(?:UPDATE|DELETE FROM|INSERT INTO \w+.* FROM) {TABLE}",
 }
-"""By name: the statements that break a rule.
+"""By rule: the statements that break it.
 
-index: whoever writes waits until it is made; ``CONCURRENTLY`` lets them write
-constraint: all rows are read under an exclusive lock; ``NOT VALID``, then ``VALIDATE CONSTRAINT``, lets others go on
-column: refused where there are rows
-rewrite: all rows are written anew, or read, under an exclusive lock
-default: a previous version that does not know the column can no longer insert
-removal: the previous version may read it
-rows: as many rows are written as there are, in one transaction
+- index: Writers wait until it is built. ``CONCURRENTLY`` lets them write.
+- constraint: PostgreSQL reads all rows under an exclusive lock. ``NOT VALID``, then ``VALIDATE CONSTRAINT`` avoids it.
+- column: It fails if the table has rows.
+- rewrite: PostgreSQL reads or rewrites all rows under an exclusive lock.
+- default: The previous version does not know the column and can no longer insert.
+- removal: The previous version may read it.
+- rows: One transaction writes all rows of a table.
 """
 
 
 def broken_rules(statements: Iterable[str], existing: Collection[str]) -> set[str]:
-    """The names of the rules that statements break, for tables that were there before."""
+    """The rules that these statements break on existing tables."""
     broken = set()
-    for statement in (" ".join(each.split()) for each in statements):
+    for statement in (" ".join(sql.split()) for sql in statements):
         for name, pattern in RULES.items():
             match = re.match(pattern, statement, re.IGNORECASE)
             if match and set(match.groupdict().values()) & set(existing):

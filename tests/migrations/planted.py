@@ -1,4 +1,4 @@
-"""Migrations that tests add to a copy of the repository's."""
+"""Adds migrations to a copy of the repository's."""
 
 import shutil
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def downgrade():
 
 @contextmanager
 def planted(folder: Path, upgrade: str, downgrade: str = "pass", revision: str = PLANTED) -> Iterator[None]:
-    """Let the migrations be a copy of them in ``folder`` with a further one, of these two functions' bodies."""
+    """Replace the migrations with a copy in ``folder`` that has one more, with these bodies of its two functions."""
     copy = folder / revision
     shutil.copytree(migrations.FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
     source = SOURCE.format(

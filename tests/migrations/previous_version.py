@@ -1,4 +1,4 @@
-"""The previous version, taken from the repository's history, and processes of it next to ours."""
+"""The previous version from the repository's history, and its processes next to those of this version."""
 
 import io
 import os
@@ -15,13 +15,13 @@ from typing import Any
 from tests.compose.compose_file import ROOT
 
 COMMIT = "81cc90daf5447e14f6b3d133e45dfa93698e7d9c"
-"""The commit of 0.2.0. When you make a version, enter its commit here in the commit after it."""
+"""The commit of 0.2.0. After you release a version, set this to its commit."""
 PATIENCE = 240
 QUEUES = "check,sweep,score,prepare"
 
 
 def extract(folder: Path) -> bool:
-    """Write the previous version's files into ``folder``; False where the history is not there."""
+    """Write the previous version's files to ``folder``. False if the repository has no history."""
     archive = subprocess.run(["git", "archive", COMMIT], cwd=ROOT, capture_output=True, check=False).stdout
     if not archive:
         return False
@@ -32,7 +32,7 @@ def extract(folder: Path) -> bool:
 
 @contextmanager
 def running(version: Path, environment: Mapping[str, str], *module: str) -> Iterator[Callable[[], str]]:
-    """``python -m MODULE`` of a version for the length of the block; the value returns its output so far."""
+    """Run ``python -m MODULE`` of a version during the block. The value returns its output so far."""
     with TemporaryFile("w+") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", *module],
@@ -54,7 +54,7 @@ def running(version: Path, environment: Mapping[str, str], *module: str) -> Iter
 
 
 def environment_of(version: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a version's processes, which import its code before what is installed."""
+    """The environment of a version's processes, which import its code rather than the installed package."""
     return {
         **{name: os.environ[name] for name in ("PATH", "HOME")},
         "OMP_WAIT_POLICY": "PASSIVE",
@@ -64,7 +64,7 @@ def environment_of(version: Path, variables: Mapping[str, str]) -> dict[str, str
 
 
 def run(version: Path, environment: Mapping[str, str], code: str, *arguments: str) -> str:
-    """What a Python of a version prints for some code."""
+    """Run code with a version's modules and return its output."""
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=version,
@@ -76,7 +76,7 @@ def run(version: Path, environment: Mapping[str, str], code: str, *arguments: st
 
 
 def wait_for(condition: Callable[[], Any], what: str, *outputs: Callable[[], str]) -> Any:
-    """Poll until a condition holds; what processes have said explains a failure."""
+    """Poll until a condition holds. A failure shows the output of the processes."""
     end = time.monotonic() + PATIENCE
     while not (answer := condition()):
         assert time.monotonic() < end, "\n".join(

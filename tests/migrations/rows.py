@@ -1,4 +1,4 @@
-"""Rows for every table: what a database has in it when a migration comes."""
+"""Rows for every table, for migrations to work on."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -94,12 +94,12 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("worker_reports", {}),
     ),
 }
-"""By migration: rows of the tables that it brings, and of those that it lets have new ones. A column that is not named
-has a value of its type where it needs one; of rows that are referred to, the first is meant."""
+"""By migration: rows for the tables that it creates or extends. Required columns that are not named get a value of
+their type; references point to the first row."""
 
 
 def add_rows(connection: Connection, revision: str) -> None:
-    """Insert the rows of a migration into tables that are now of this migration."""
+    """Insert the rows of a migration after it has run."""
     rows = ROWS.get(revision, ())
     tables = MetaData()
     tables.reflect(connection, only=[name for name, _ in rows], resolve_fks=False)
@@ -109,7 +109,7 @@ def add_rows(connection: Connection, revision: str) -> None:
 
 
 def _needed(table: Table) -> dict[str, Any]:
-    """A value for each column that must have one and has no default."""
+    """Values for the columns that require one and have no default."""
     return {
         column.name: _value_of(column.type)
         for column in table.columns
@@ -128,4 +128,4 @@ def _value_of(kind: TypeEngine[Any]) -> Any:
         (LargeBinary, b"x"),
         (Text, "x"),
     )
-    return next(value for each, value in values if isinstance(kind, each))
+    return next(value for type_, value in values if isinstance(kind, type_))

@@ -1,5 +1,7 @@
-"""Every migration in turn, on a database with rows in all of its tables: nothing is lost, no rule is broken, each can
-be run again after a failure, and this version serves what has come out of it."""
+"""Every migration in turn, on a database with rows in all tables.
+
+No row is lost, no rule is broken, every migration can be repeated after a failure, and this version serves the result.
+"""
 
 import itertools
 import re
@@ -25,10 +27,10 @@ from tests.migrations.planted import PLANTED, planted
 from tests.migrations.rows import ROWS, SLUG, TOKEN, add_rows
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By table: its rows, each by column."""
+"""By table: its rows as columns."""
 BLOCK = re.compile(r"autocommit_block|concurrent_indexes")
 ALLOWED: Mapping[str, Mapping[str, str]] = {}
-"""By migration: the rules that it may break, each with the reason."""
+"""By migration: the rules that it may break, with reasons."""
 WITH_BLOCKS = """
 op.execute("ALTER TABLE jobs DROP CONSTRAINT IF EXISTS c")
 op.execute("ALTER TABLE jobs ADD CONSTRAINT c CHECK (id > 0) NOT VALID")
@@ -36,29 +38,29 @@ with op.get_context().autocommit_block():
     op.execute("ALTER TABLE jobs VALIDATE CONSTRAINT c")
 create_index("ix_jobs_planted", "jobs", ["created_at"])
 """
-"""A migration that tries what CONTRIBUTING.md asks for: it changes a table while others write to it."""
+"""A migration that changes a table while others write to it, as CONTRIBUTING.md requires."""
 
 
 @dataclass
 class Walk:
-    """A database that was at every migration in turn and got rows at each: its addresses for service and owner, and by
-    migration the rules that its statements break."""
+    """A database that went through every migration and got rows after each one."""
 
     app_url: str
     owner_url: str
     broken: dict[str, set[str]] = field(default_factory=dict)
+    """By migration: the rules that its statements break."""
     faults: dict[str, int] = field(default_factory=dict)
-    """By migration: how often it failed in a block and was run again."""
+    """By migration: how often it failed in a block and ran again."""
 
 
 def revisions() -> list[str]:
     """Every migration, oldest first."""
     script = ScriptDirectory.from_config(migrations.config_for(""))
-    return [each.revision for each in script.walk_revisions()][::-1]
+    return [migration.revision for migration in script.walk_revisions()][::-1]
 
 
 def rows_of(connection: Connection) -> Rows:
-    """Everything that a database has."""
+    """All rows of a database."""
     tables = set(inspect(connection).get_table_names()) - {"alembic_version"}
     if not tables:
         return {}
@@ -70,7 +72,7 @@ def rows_of(connection: Connection) -> Rows:
 
 
 def lost_rows(before: Rows, after: Rows) -> list[str]:
-    """The rows that have gone, or have another value in a column that is still there."""
+    """The rows that are missing, or have another value in a column that still exists."""
     return [
         f"{table}: {row}"
         for table, rows in before.items()
@@ -80,13 +82,13 @@ def lost_rows(before: Rows, after: Rows) -> list[str]:
 
 
 class FaultInBlock(Exception):
-    """A migration's connection was lost in one of the blocks that commit on their own."""
+    """A migration lost its connection in a block that commits separately."""
 
 
 @dataclass
 class FaultyBlocks:
-    """Lets a run fail after the statement with the number ``fails_at``, counted from 1 over all of its blocks; 0:
-    before the first one. An index that has just been created is invalid then."""
+    """Makes a run fail after statement ``fails_at``, counted from 1 over all blocks, or before the first one if 0. An
+    index that the statement created becomes invalid."""
 
     admin: Engine
     executed: list[str] = field(default_factory=list)
@@ -94,7 +96,7 @@ class FaultyBlocks:
     _done: int = 0
 
     def run(self, owner_url: str, revision: str) -> None:
-        """Migrate, failing after each statement in turn, until a run has no such statement left."""
+        """Migrate repeatedly, failing one statement later each time, until a run succeeds."""
         event.listen(Engine, "before_cursor_execute", self._before)
         event.listen(Engine, "after_cursor_execute", self._after)
         try:
@@ -135,8 +137,8 @@ class FaultyBlocks:
 
 @pytest.fixture(scope="module")
 def walk(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
-    """The walk from the first migration to the newest one, and to a planted one with blocks. Each migration is repeated
-    after a fault at every place of its blocks."""
+    """Walk from the first migration to the newest one and a planted one with blocks, with a fault at every place of the
+    blocks."""
     with empty_database(servers) as (app_url, owner_url):
         admin = sqlalchemy.create_engine(
             make_url(servers.postgres.admin_url).set(database=make_url(owner_url).database)
@@ -149,7 +151,7 @@ def walk(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def take(walk: Walk, faulty: FaultyBlocks) -> None:
-    """Migrate step by step, add rows at each, and note what is found."""
+    """Migrate step by step, add rows after each step and record the results."""
     engine = sqlalchemy.create_engine(walk.owner_url)
     before: Rows = {}
     for revision in revisions():
@@ -165,7 +167,6 @@ def take(walk: Walk, faulty: FaultyBlocks) -> None:
 
 
 def one(url: str, query: str) -> Any:
-    """The first column of a query's one row."""
     engine = sqlalchemy.create_engine(url)
     with engine.connect() as connection:
         value = connection.execute(text(query)).scalar_one()
@@ -173,23 +174,23 @@ def one(url: str, query: str) -> Any:
     return value
 
 
-def test_every_migration_keeps_the_rules_or_says_why_not(walk: Walk) -> None:
+def test_every_migration_keeps_the_rules_or_gives_a_reason(walk: Walk) -> None:
     assert {revision: rules for revision, rules in walk.broken.items() if rules} == {
         revision: set(rules) for revision, rules in ALLOWED.items()
     }
     assert all(reason for rules in ALLOWED.values() for reason in rules.values())
 
 
-def test_a_migration_that_failed_in_a_block_was_run_again(walk: Walk) -> None:
+def test_a_migration_that_failed_in_a_block_ran_again(walk: Walk) -> None:
     invalid = "SELECT count(*) FROM pg_index WHERE NOT indisvalid"
     assert one(walk.owner_url, invalid) == 0
     assert one(walk.owner_url, "SELECT indisvalid FROM pg_index WHERE indexrelid = 'ix_jobs_planted'::regclass")
     sources = migrations.FOLDER.glob("versions/*.py")
-    with_blocks = {each.name[:4] for each in sources if BLOCK.search(each.read_text())}
+    with_blocks = {source.name[:4] for source in sources if BLOCK.search(source.read_text())}
     assert {revision for revision, faults in walk.faults.items() if faults} == {*with_blocks, PLANTED}
 
 
-def test_every_table_has_had_rows_since_it_came(walk: Walk) -> None:
+def test_every_table_has_rows(walk: Walk) -> None:
     engine = sqlalchemy.create_engine(walk.owner_url)
     with engine.connect() as connection:
         rows = rows_of(connection)
@@ -199,11 +200,11 @@ def test_every_table_has_had_rows_since_it_came(walk: Walk) -> None:
     assert set(ROWS) <= set(revisions())
 
 
-def test_tables_are_those_in_code(servers: Servers) -> None:
+def test_the_tables_match_the_code(servers: Servers) -> None:
     migrations.check(servers.postgres.owner_url)
 
 
-def test_this_version_serves_it(walk: Walk, servers: Servers, tmp_path: Path) -> None:
+def test_this_version_serves_the_result(walk: Walk, servers: Servers, tmp_path: Path) -> None:
     settings = Settings(
         database_url=walk.app_url,
         redis_url=servers.redis.url,
@@ -213,6 +214,6 @@ def test_this_version_serves_it(walk: Walk, servers: Servers, tmp_path: Path) ->
     with running_service(settings) as service:
         service.tokens["kay"] = TOKEN
         board = service.call(None, "GET", f"/competitions/{SLUG}/leaderboard").json()
-        assert [(each["team"], each["score"]) for each in board["entries"]] == [("Kay", 30.0)]
+        assert [(entry["team"], entry["score"]) for entry in board["entries"]] == [("Kay", 30.0)]
         assert service.call("kay", "GET", "/submissions/first").json()["status"] == "scored"
         assert service.http.get(f"{API}/competitions/{SLUG}").json()["slug"] == SLUG

@@ -1,4 +1,4 @@
-"""The rules about what a migration may do, on statements one by one."""
+"""The rules for migrations, on single statements."""
 
 import pytest
 

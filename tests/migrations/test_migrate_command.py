@@ -1,4 +1,4 @@
-"""``kennel migrate``: what it does to older and later tables, and how another process waits for it."""
+"""``kennel migrate`` on older and later tables, and processes that wait for it."""
 
 import threading
 from pathlib import Path
@@ -27,7 +27,7 @@ PATIENCE = 60
 
 
 def settings_of(app_url: str, owner_url: str, folder: Path) -> Settings:
-    """Settings with a database and nothing else."""
+    """Settings with a database; the other servers don't exist."""
     return Settings(
         database_url=SecretStr(app_url),
         database_owner_url=SecretStr(owner_url),
@@ -42,19 +42,19 @@ def test_a_process_waits_until_another_has_migrated(
     column = 'op.execute("ALTER TABLE jobs ADD COLUMN planted TEXT")'
     with empty_database(servers) as (app_url, owner_url), planted(tmp_path, column):
         settings = settings_of(app_url, owner_url, tmp_path)
-        said: list[str] = []
-        waiting = threading.Thread(target=lambda: said.append(wait_for_tables(settings, poll_seconds=0.01)))
+        messages: list[str] = []
+        waiting = threading.Thread(target=lambda: messages.append(wait_for_tables(settings, poll_seconds=0.01)))
         waiting.start()
         migrations.upgrade(owner_url, APP, FIRST)
         waiting.join(0.1)
         assert waiting.is_alive()
         assert migrate_database(settings) == "The database is at the newest version."
         waiting.join(PATIENCE)
-        assert said == ["The database has this version's tables."]
+        assert messages == ["The database has this version's tables."]
     assert f"have migration {FIRST}, not {PLANTED}: run `kennel migrate`" in capsys.readouterr().err
 
 
-def test_a_version_that_was_taken_back_leaves_later_tables_as_they_are(servers: Servers, tmp_path: Path) -> None:
+def test_an_older_version_leaves_later_tables_unchanged(servers: Servers, tmp_path: Path) -> None:
     with empty_database(servers) as (app_url, owner_url):
         settings = settings_of(app_url, owner_url, tmp_path)
         migrate_database(settings)
@@ -67,13 +67,13 @@ def test_a_version_that_was_taken_back_leaves_later_tables_as_they_are(servers: 
             migrations.require_migrated(connection)
             assert migrations.current_revision(connection) == "9999"
             rights = text(f"SELECT has_table_privilege('{APP}', 'later', 'SELECT')")
-            assert connection.execute(rights).scalar_one(), "a later version beside it keeps its rights"
+            assert connection.execute(rights).scalar_one(), "a later version that also runs keeps its rights"
         engine.dispose()
         assert wait_for_tables(settings) == "The database has this version's tables."
 
 
 def test_a_process_waits_for_its_rights(servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They come at the end of the migrations, some of which others see before."""
+    """Rights come last, after others can already see some of the migrations."""
     with empty_database(servers) as (app_url, owner_url):
         settings = settings_of(app_url, owner_url, tmp_path)
         migrations.upgrade(owner_url)
@@ -88,7 +88,6 @@ def test_a_process_waits_for_its_rights(servers: Servers, tmp_path: Path, capsys
 
 
 def run_as_admin(servers: Servers, *statements: str) -> None:
-    """Run statements as the superuser."""
     engine = sqlalchemy.create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for statement in statements:
@@ -124,7 +123,7 @@ def test_another_schema_is_refused_before_the_first_statement(servers: Servers) 
         engine.dispose()
 
 
-def test_tables_of_a_development_version_are_left_as_they_are(
+def test_tables_of_a_development_version_are_left_unchanged(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with empty_database(servers) as (app_url, owner_url):
@@ -148,12 +147,12 @@ def test_tables_of_a_development_version_are_left_as_they_are(
 
 
 def start_on(monkeypatch: pytest.MonkeyPatch, app_url: str, owner_url: str) -> None:
-    """``kennel up`` with a database that is there."""
+    """Run ``kennel up`` with an existing database."""
     addresses = {"DATABASE_URL": app_url, "DATABASE_OWNER_URL": owner_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
     for name, value in addresses.items():
         monkeypatch.setenv(name, value)
     with TemporaryDirectory(prefix="kennel-test-") as folder:
-        Path(folder).chmod(0o711)  # the accounts of the parts pass through
+        Path(folder).chmod(0o711)  # the accounts of the processes must pass through it
         with open_data_folder(Path(folder)) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
             monkeypatch.setattr(supervisor, "preload", lambda _: None)
             start_service(supervisor, data)

@@ -1,4 +1,4 @@
-"""An upgrade without a pause: the previous version answers while the newest migrations run, and works next to this."""
+"""An upgrade without downtime: the previous version works during the newest migrations and next to this version."""
 
 import io
 import threading
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 CLIENTS = ("reader", "another reader", "uploader")
 REQUESTS = 5
-"""How many each of them makes before the migrations begin, and again after they have ended."""
+"""Requests of each client before the migrations begin, and again after they end."""
 KENNEL = "from deploy.cli.main import main; main()"
 ADDED = 'op.execute("ALTER TABLE submissions ADD COLUMN planted TEXT")'
 DROPPED = 'op.execute("ALTER TABLE submissions DROP COLUMN ignored")'
@@ -41,7 +41,7 @@ RESTORED = 'op.execute("ALTER TABLE submissions ADD COLUMN ignored TEXT")'
 
 @dataclass
 class Installation:
-    """The previous version at work on tables of its own: web, and a worker."""
+    """A running previous version: web process, worker and beat on their own tables."""
 
     version: Path
     variables: dict[str, str]
@@ -53,11 +53,10 @@ class Installation:
     outputs: list[Callable[[], str]] = field(default_factory=list)
 
     def submit(self, seed: int) -> Any:
-        """Upload an entry of noise."""
         return self.ada.submit(self.slug, io.BytesIO(zip_of(noise_images(seed))), file_name="entry.zip")
 
     def scored(self, entry: Any) -> Any:
-        """An entry once both tracks are scored, as an organizer sees it."""
+        """Wait until both tracks of an entry are scored, and return it as an organizer sees it."""
 
         def both() -> Any:
             view = self.admin.get(f"/submissions/{entry['id']}")
@@ -67,7 +66,6 @@ class Installation:
         return wait_for(both, "both scores", *self.outputs)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
         engine = create_engine(self.owner_url)
         with engine.connect() as connection:
             rows = [tuple(row) for row in connection.execute(text(query))]
@@ -122,7 +120,7 @@ def web(port: int) -> list[str]:
 
 
 def worker(name: str) -> list[str]:
-    """The module and arguments of a worker for all that an entry needs."""
+    """The module and arguments of a worker for all queues that an entry needs."""
     return ["celery", "-A", "worker.app", "worker", "-Q", QUEUES, "--concurrency", "1", "-n", f"{name}@%h"]
 
 
@@ -132,7 +130,7 @@ def beat(folder: Path) -> list[str]:
 
 
 def answers(client: ApiClient) -> bool:
-    """Whether the web process is there."""
+    """Whether the web process responds."""
     try:
         return bool(client.get("/ready"))
     except Refused:
@@ -140,7 +138,7 @@ def answers(client: ApiClient) -> bool:
 
 
 def competition(admin: ApiClient) -> str:
-    """An open competition with prepared references."""
+    """Create an open competition with prepared references."""
     body = make_spec(datetime.now(UTC), pending_limit=100_000).model_dump(mode="json")
     admin.post("/competitions", body)
     slug = str(body["slug"])
@@ -152,7 +150,7 @@ def competition(admin: ApiClient) -> str:
 
 @dataclass
 class Traffic:
-    """Readers and uploaders that go on until they are told to end; every answer but a success is a fault."""
+    """Readers and uploaders that run until the end of the block. Every response except a success is a fault."""
 
     installation: Installation
     done: Counter[str] = field(default_factory=Counter)
@@ -162,18 +160,18 @@ class Traffic:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """All of them, for the length of the block."""
-        threads = [threading.Thread(target=self._go_on, args=(name,)) for name in CLIENTS]
-        for each in threads:
-            each.start()
+        """Run all clients during the block."""
+        threads = [threading.Thread(target=self._run, args=(name,)) for name in CLIENTS]
+        for thread in threads:
+            thread.start()
         try:
             yield
         finally:
             self._end.set()
-            for each in threads:
-                each.join()
+            for thread in threads:
+                thread.join()
 
-    def _go_on(self, name: str) -> None:
+    def _run(self, name: str) -> None:
         while not self._end.is_set():
             try:
                 self._request(name)
@@ -182,16 +180,16 @@ class Traffic:
             self.done[name] += 1
 
     def _request(self, name: str) -> None:
-        of = self.installation
+        installation = self.installation
         if name == "uploader":
-            self.entries.append(of.submit(1000 + len(self.entries)))
+            self.entries.append(installation.submit(1000 + len(self.entries)))
             return
-        of.ada.get(f"/competitions/{of.slug}/leaderboard")
-        of.ada.get(f"/competitions/{of.slug}/submissions")
-        of.ada.get(f"/competitions/{of.slug}")
+        installation.ada.get(f"/competitions/{installation.slug}/leaderboard")
+        installation.ada.get(f"/competitions/{installation.slug}/submissions")
+        installation.ada.get(f"/competitions/{installation.slug}")
 
     def wait_for_more(self) -> None:
-        """Until each of them has made so many requests more."""
+        """Wait until every client has made ``REQUESTS`` more requests."""
         before = dict(self.done)
         wait_for(
             lambda: (
@@ -206,7 +204,7 @@ class Traffic:
 def test_the_previous_version_answers_while_the_newest_migrations_run(
     installation: Installation, tmp_path: Path
 ) -> None:
-    """The last of them is planted, so that there is always one."""
+    """A planted migration makes sure that there is at least one."""
     traffic = Traffic(installation)
     with planted(tmp_path, ADDED), traffic.running():
         traffic.wait_for_more()
@@ -218,8 +216,8 @@ def test_the_previous_version_answers_while_the_newest_migrations_run(
         assert installation.scored(entry)["measurements"]
 
 
-def test_web_processes_of_this_and_the_last_version_serve_side_by_side(installation: Installation) -> None:
-    """As while one is exchanged for the other: what one takes, the other shows."""
+def test_web_processes_of_both_versions_serve_side_by_side(installation: Installation) -> None:
+    """As during an upgrade: each version shows the entries that the other one accepts."""
     migrations.upgrade(installation.owner_url, APP)
     port = free_port()
     with (
@@ -234,11 +232,11 @@ def test_web_processes_of_this_and_the_last_version_serve_side_by_side(installat
             shown = [client.get(f"/submissions/{entry['id']}") for client in (ada, installation.ada)]
             assert shown[0]["measurements"] == shown[1]["measurements"] != []
         boards = [client.get(f"/competitions/{installation.slug}/leaderboard") for client in (ada, installation.ada)]
-        places = [[(each["rank"], each["team"], each["score"]) for each in board["entries"]] for board in boards]
+        places = [[(entry["rank"], entry["team"], entry["score"]) for entry in board["entries"]] for board in boards]
         assert places[0] == places[1] != []
 
 
-def test_workers_of_this_and_the_previous_version_score_side_by_side(installation: Installation) -> None:
+def test_workers_of_both_versions_score_side_by_side(installation: Installation) -> None:
     migrations.upgrade(installation.owner_url, APP)
     with running(ROOT, installation.variables, *worker("ours")) as output:
         wait_for(lambda: "this worker is ready" in output(), "our worker", output)
@@ -256,11 +254,11 @@ def test_workers_of_this_and_the_previous_version_score_side_by_side(installatio
 
         wait_for(scored_by_both, "scores by both", output, *installation.outputs)
     numbers = {
-        (each["track"], each["fid"], each["memorization_distance"])
+        (measurement["track"], measurement["fid"], measurement["memorization_distance"])
         for entry in entries
-        for each in installation.scored(entry)["measurements"]
+        for measurement in installation.scored(entry)["measurements"]
     }
-    assert len(numbers) == 2, "the same zip has the same two numbers, whoever measured it"
+    assert len(numbers) == 2, "both versions measure the same two numbers for the same zip"
 
 
 def test_a_dropped_column_is_a_fault_of_the_previous_version(installation: Installation, tmp_path: Path) -> None:
