@@ -18,7 +18,7 @@ MEASURED = NewMeasurement("1", 10.0, 0.5, 0.01, [], {}, "key", {})
 
 
 def received(session: Session, state: CompetitionState, team: Team, now: datetime) -> Submission:
-    """A submission waiting for its check, as ``accept`` leaves it."""
+    """A submission that waits for its check, as ``accept`` creates it."""
     submission = make_submission(session, state, team, now=now, status="received")
     leases.add_job(session, Queue.CHECK, submission=submission, now=now)
     session.flush()
@@ -38,5 +38,5 @@ def queued(session: Session, state: CompetitionState, team: Team, now: datetime)
 
 
 def claim(session: Session, now: datetime, holder: str = "h", queue: Queue = Queue.SCORE) -> leases.Claim | None:
-    """The next job."""
+    """Claim the next job."""
     return leases.claim_job(session, queue, holder=holder, worker="w", now=now, lease=LEASE)

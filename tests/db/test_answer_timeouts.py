@@ -1,4 +1,4 @@
-"""PostgreSQL that does not answer: nobody waits for ever."""
+"""If PostgreSQL does not respond, waiting ends."""
 
 import multiprocessing
 import select
@@ -30,7 +30,7 @@ def proxy() -> FlakyProxy:
 
 @pytest.fixture
 def engine(settings: Settings, proxy: FlakyProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """An engine behind the proxy that waits a moment for answers."""
+    """An engine that connects through the proxy and waits only briefly for responses."""
     monkeypatch.setattr(answer_timeouts, "ANSWER_SECONDS", SHORT)
     monkeypatch.setattr(answer_timeouts, "PING_SECONDS", SHORT)
     monkeypatch.setattr(answer_timeouts, "CONNECT_SECONDS", 2)
@@ -47,7 +47,7 @@ def engine(settings: Settings, proxy: FlakyProxy, monkeypatch: pytest.MonkeyPatc
 
 
 def copy(session: Session) -> None:
-    """Read by COPY, as the board is read."""
+    """Read with COPY, as boards are read."""
     cursor = session.connection().connection.cursor()
     cursor.copy_expert("COPY (SELECT 1) TO STDOUT", BytesIO())
 
@@ -82,7 +82,7 @@ def ended_by_us(proxy: FlakyProxy) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-        assert not too_late.is_set(), "nobody but the proxy has ended the wait"
+        assert not too_late.is_set(), "only the proxy ended the wait"
 
 
 @pytest.mark.parametrize("name", WAITS)
@@ -109,7 +109,7 @@ def test_a_check_of_a_silent_server_ends(engine: Engine, proxy: FlakyProxy) -> N
         ping(sessions)
 
 
-def test_the_server_ends_what_takes_too_long(settings: Settings) -> None:
+def test_the_server_ends_statements_that_take_too_long(settings: Settings) -> None:
     engine = engine_of(settings)
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT name, setting FROM pg_settings WHERE name LIKE '%timeout'"))
@@ -120,7 +120,7 @@ def test_the_server_ends_what_takes_too_long(settings: Settings) -> None:
 
 
 def test_every_kind_of_first_statement_sets_the_limits(settings: Settings) -> None:
-    """Also one that comes as bytes, from a cursor on the server, with many parameters, or by COPY."""
+    """This includes bytes, server-side cursors, many parameters and COPY."""
     engine = engine_of(settings)
     raw: Any = engine.raw_connection()
     firsts: list[Callable[[Any], object]] = [
@@ -143,13 +143,13 @@ def test_every_kind_of_first_statement_sets_the_limits(settings: Settings) -> No
 def test_an_idle_transaction_that_the_server_has_ended_may_be_repeated(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that was frozen meanwhile has lost its connection, and nothing else."""
+    """A process that was frozen loses only its connection."""
     monkeypatch.setattr(answer_timeouts, "IDLE_TRANSACTION_SECONDS", 0.05)
     engine = engine_of(settings)
     with engine.connect() as connection:
         connection.execute(text("SELECT 1"))
         socket = connection.connection.driver_connection.fileno()  # type: ignore[union-attr]
-        assert select.select([socket], [], [], 60)[0], "the server says goodbye"
+        assert select.select([socket], [], [], 60)[0], "the server closes the connection"
         with pytest.raises(OperationalError):
             connection.execute(text("SELECT 2"))
     with engine.connect() as connection:
@@ -157,7 +157,7 @@ def test_an_idle_transaction_that_the_server_has_ended_may_be_repeated(
     engine.dispose()
 
 
-def test_a_forked_process_has_a_thread_of_its_own(engine: Engine) -> None:
+def test_a_forked_process_has_its_own_thread(engine: Engine) -> None:
     """Celery's workers are forked."""
     ping(sessions_of(engine))
     child = multiprocessing.get_context("fork").Process(target=wait_too_long, args=(engine,))
@@ -167,14 +167,14 @@ def test_a_forked_process_has_a_thread_of_its_own(engine: Engine) -> None:
 
 
 def wait_too_long(engine: Engine) -> None:
-    """In another process: a statement that takes long ends with an error."""
+    """Run a long statement in another process; it ends with an error."""
     engine.dispose(close=False)
     with engine.connect() as connection, pytest.raises(OperationalError):
         connection.execute(text("SELECT pg_sleep(20)"))
 
 
 def test_a_transaction_may_have_long_statements(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the server nor this process ends them before; the next transaction has the usual limits again."""
+    """Neither the server nor this process ends them early. The next transaction has the usual limits."""
     monkeypatch.setattr(answer_timeouts, "ANSWER_MARGIN_SECONDS", 0.0)
     slow = text(f"SELECT pg_sleep({3 * SHORT})")
     with Session(engine) as session:

@@ -1,4 +1,4 @@
-"""Append-only tables: history cannot be changed, even by the service's own role."""
+"""Append-only tables: even the service's own role cannot change history."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ HISTORIES = (
 )  # fmt: skip
 
 
-def test_an_act_is_written_down_whole(session: Session, now: datetime) -> None:
+def test_an_action_is_recorded_completely(session: Session, now: datetime) -> None:
     actor = make_account(session, now, "organizer")
     audit_log.record_action(
         Acting(session, actor, now), "threshold.chosen", "track:1", before={"tau": 0.1}, after={"tau": 0.2}
@@ -32,7 +32,7 @@ def test_an_act_is_written_down_whole(session: Session, now: datetime) -> None:
     assert (row.before, row.after, row.address) == ({"tau": 0.1}, {"tau": 0.2}, None)
 
 
-def test_what_must_be_history_is() -> None:
+def test_history_tables_are_append_only() -> None:
     assert set(HISTORIES) <= set(HISTORY)
 
 
@@ -47,7 +47,7 @@ def test_no_row_of_history_can_be_changed_or_removed(engine: Engine, act: str) -
 
 
 @pytest.mark.parametrize("act", ["DELETE FROM {}", "TRUNCATE {}"])
-def test_no_other_row_can_be_removed_either_but_what_passes(engine: Engine, act: str) -> None:
+def test_only_rows_of_expiring_tables_can_be_removed(engine: Engine, act: str) -> None:
     for table in Table.metadata.sorted_tables:
         if table.info.get("expiring"):
             continue

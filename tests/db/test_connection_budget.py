@@ -1,4 +1,4 @@
-"""The connection budget: an installation that may open more connections than the server has does not start."""
+"""The connection budget: an installation does not start if it could open more connections than the server has."""
 
 import gc
 import subprocess
@@ -32,7 +32,7 @@ def test_a_web_process_opens_no_more_than_its_setting(settings: Settings) -> Non
     assert sum(pool.size() + pool._max_overflow for pool in pools) == 7
 
 
-def test_too_many_are_refused_in_one_sentence(settings: Settings) -> None:
+def test_too_many_connections_are_refused_in_one_sentence(settings: Settings) -> None:
     with connected(settings) as sessions:
         require_connections(sessions, settings)
         assert 0 < server_connections(sessions) <= 300
@@ -43,7 +43,7 @@ def test_too_many_are_refused_in_one_sentence(settings: Settings) -> None:
         require_connections(sessions, settings.model_copy(update={**MANY, "database_pooler": True}))
 
 
-def test_a_worker_does_not_start_with_too_many(settings: Settings) -> None:
+def test_a_worker_does_not_start_with_too_many_connections(settings: Settings) -> None:
     with pytest.raises(Unavailable, match="may open 530 connections"):
         startup.require_database(settings.model_copy(update=MANY))
 
@@ -59,18 +59,18 @@ def test_a_web_server_ends_with_one_sentence(settings: Settings, monkeypatch: py
         main.served_app()
 
 
-def test_garbage_collection_leaves_out_what_a_web_server_starts_with(
+def test_garbage_collection_skips_the_web_servers_initial_objects(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(main, "read_settings", lambda: settings)
     try:
         app = main.served_app()
-        assert not any(each is app for each in gc.get_objects())
-        assert TestClient(app).get("/nothing-of-that-name").status_code == 404  # every route is looked at
-        assert not any(isinstance(each, Dependant) for each in gc.get_objects())
+        assert not any(instance is app for instance in gc.get_objects())
+        assert TestClient(app).get("/nothing-of-that-name").status_code == 404  # tries every route
+        assert not any(isinstance(instance, Dependant) for instance in gc.get_objects())
     finally:
         gc.unfreeze()
-    assert any(each is app for each in gc.get_objects())
+    assert any(instance is app for instance in gc.get_objects())
 
 
 def test_a_web_server_without_settings_ends_with_one_sentence(tmp_path: Path) -> None:

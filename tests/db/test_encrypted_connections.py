@@ -1,4 +1,4 @@
-"""The settings by which PostgreSQL, Redis and S3 are spoken to by TLS alone."""
+"""Settings that require TLS for PostgreSQL, Redis, S3 and mail."""
 
 import socket
 from collections.abc import Iterator
@@ -18,32 +18,32 @@ from scorer.notifications import smtp
 from scorer.settings import Settings
 
 SSL_REQUEST = bytes([0, 0, 0, 8, 4, 210, 22, 47])
-"""PostgreSQL's protocol, "SSLRequest": what a client asks before TLS."""
+"""PostgreSQL's message SSLRequest, which a client sends before TLS."""
 CLIENT_HELLO = b"\x16\x03"
-"""How TLS begins (RFC 8446, 5.1)."""
+"""The first bytes of TLS (RFC 8446, 5.1)."""
 
 
 @dataclass
 class PlainServer:
-    """A server that knows no TLS: it refuses PostgreSQL's question for it, and keeps what it is sent."""
+    """A server without TLS. It refuses PostgreSQL's request for TLS and records the bytes that it receives."""
 
     port: int
     connections: list[list[bytes]] = field(default_factory=list)
 
     def answer(self, connection: socket.socket) -> None:
-        """Read what comes, and what comes after a refusal."""
+        """Record what the client sends, also after the refusal."""
         with closing(connection), suppress(OSError):
             connection.settimeout(10)
-            heard = [connection.recv(1 << 16)]
-            self.connections.append(heard)
-            if heard[0] == SSL_REQUEST:
+            received = [connection.recv(1 << 16)]
+            self.connections.append(received)
+            if received[0] == SSL_REQUEST:
                 connection.sendall(b"N")
-                heard.append(connection.recv(1 << 16))
+                received.append(connection.recv(1 << 16))
 
 
 @pytest.fixture
 def plain() -> Iterator[PlainServer]:
-    """A running one."""
+    """A running server without TLS."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = PlainServer(listener.getsockname()[1])
 
@@ -60,29 +60,29 @@ def plain() -> Iterator[PlainServer]:
 
 
 def settings_of(plain: PlainServer, **changes: str) -> Settings:
-    """Settings whose servers are all the plain one."""
+    """Settings with the plain server in place of every server."""
     address = f"127.0.0.1:{plain.port}"
-    usual = {
+    defaults = {
         "database_url": f"postgresql://kennel:secret@{address}/kennel",
         "redis_url": f"redis://:secret@{address}/0",
         "blob_url": "file:///none",
     }
-    return Settings.model_validate(usual | changes)
+    return Settings.model_validate(defaults | changes)
 
 
-def test_a_database_without_tls_is_told_nothing(plain: PlainServer) -> None:
+def test_a_database_without_tls_receives_no_data(plain: PlainServer) -> None:
     for query, refused in (("?sslmode=verify-full&sslrootcert=system", True), ("?sslmode=disable", False)):
         settings = settings_of(plain, database_url=f"postgresql://kennel:secret@127.0.0.1:{plain.port}/kennel{query}")
         engine = engine_of(settings)
         with pytest.raises(OperationalError):
             engine.connect()
         engine.dispose()
-        heard = b"".join(plain.connections[-1])
-        assert (heard == SSL_REQUEST) == refused
-        assert (b"kennel" in heard) == (not refused), "without the setting it is spoken to in clear"
+        received = b"".join(plain.connections[-1])
+        assert (received == SSL_REQUEST) == refused
+        assert (b"kennel" in received) == (not refused), "without the setting the connection is unencrypted"
 
 
-def test_redis_is_spoken_to_by_tls(plain: PlainServer) -> None:
+def test_redis_connections_use_tls(plain: PlainServer) -> None:
     settings = settings_of(plain, redis_url=f"rediss://:secret@127.0.0.1:{plain.port}/0")
     app = create_celery_app(settings)
     with pytest.raises(Exception, match=r"(?i)ssl|closed|reset|eof"):
@@ -92,13 +92,13 @@ def test_redis_is_spoken_to_by_tls(plain: PlainServer) -> None:
     with suppress(Exception):
         RateLimiter(settings).hit("sign-in", "somebody")
     assert len(plain.connections) > for_queue > 0
-    assert all(heard[0].startswith(CLIENT_HELLO) for heard in plain.connections)
+    assert all(received[0].startswith(CLIENT_HELLO) for received in plain.connections)
 
 
-def test_a_mail_server_without_tls_is_told_nothing(plain: PlainServer) -> None:
+def test_a_mail_server_without_tls_receives_no_data(plain: PlainServer) -> None:
     with pytest.raises(Unavailable, match="cannot be used"):
         smtp.connect(f"smtps://kennel:secret@127.0.0.1:{plain.port}")
-    assert [heard[0][:2] for heard in plain.connections] == [CLIENT_HELLO]
+    assert [received[0][:2] for received in plain.connections] == [CLIENT_HELLO]
 
 
 def test_a_store_without_tls_is_not_used_unless_allowed(plain: PlainServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Row locks: a transaction that decides something delays nobody who only adds a row that refers to it."""
+"""Row locks: a transaction that decides something does not delay inserts of rows that refer to the locked row."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -45,7 +45,7 @@ LOCKS: dict[str, Lock] = {
 
 @pytest.fixture
 def sessions(settings: Settings) -> Iterator[Sessions]:
-    """Committing sessions on a database of this test's own."""
+    """Committing sessions on this test's own database."""
     engine = engine_of(settings)
     yield sessions_of(engine)
     engine.dispose()
@@ -64,10 +64,10 @@ def submission(sessions: Sessions, state: CompetitionState, now: datetime) -> Su
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_rows_that_refer_to_a_locked_row_are_added_at_once(
+def test_rows_that_refer_to_a_locked_row_can_be_added(
     sessions: Sessions, state: CompetitionState, submission: Submission, now: datetime, name: str
 ) -> None:
-    """A lock that foreign keys conflict with made workers lose finished scores while an organizer chose tau."""
+    """If foreign keys conflicted with the lock, workers would lose finished scores while an organizer chooses tau."""
     with sessions.begin() as holding:
         LOCKS[name](holding, state, holding.merge(submission, load=False))
         with sessions.begin() as session:
@@ -92,7 +92,7 @@ def test_only_one_transaction_at_a_time_has_a_lock(
 def test_a_track_is_free_while_tau_and_its_impact_are_computed(
     sessions: Sessions, state: CompetitionState, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a million entries that takes a while, and all who choose a tau or replace the track would wait."""
+    """With a million entries that takes a while, and everyone who chooses tau or replaces the track would wait."""
     with sessions.begin() as session:
         make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.5, now=now)
         author = make_account(session, now, "organizer")
@@ -118,7 +118,7 @@ def test_a_track_is_free_while_tau_and_its_impact_are_computed(
 def test_no_board_is_published_while_a_private_measurement_is_recorded(
     sessions: Sessions, state: CompetitionState, now: datetime
 ) -> None:
-    """Its row is dated before the publication and committed after it: the board that was seen would move."""
+    """The row would be dated before the publication but committed after it, and change the published board."""
     with sessions.begin() as session:
         entry = make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.5, now=now)
         private = state.tracks["private"].id
@@ -137,7 +137,7 @@ def test_no_board_is_published_while_a_private_measurement_is_recorded(
 def test_a_worker_that_waits_for_the_competition_holds_no_job(
     sessions: Sessions, state: CompetitionState, now: datetime
 ) -> None:
-    """Who has locked it to switch a campaign on, or to replace the track, locks jobs next."""
+    """A switch of a campaign and the replacement of a track lock the competition, and then jobs."""
     with sessions.begin() as session:
         queued(session, state, make_team(session, state, now), now)
         held = claim(session, now)
@@ -149,4 +149,4 @@ def test_a_worker_that_waits_for_the_competition_holds_no_job(
         event.listen(recording.get_bind(), "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
         with pytest.raises(OperationalError, match="lock timeout"):
             outcomes.record_measurement(recording, held, MEASURED, now=now)
-    assert not [each for each in statements if each.startswith("UPDATE jobs")]
+    assert not [statement for statement in statements if statement.startswith("UPDATE jobs")]

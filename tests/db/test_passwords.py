@@ -1,4 +1,4 @@
-"""Passwords with all kinds of characters, and secrets in files, open real connections."""
+"""Passwords with special characters, and secrets in files, on real connections."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ ODD = "a@b:c/d#e%f?g[h]i\"j'k\\l m&n=o+p"
 
 @pytest.fixture
 def odd_servers(servers: Servers) -> Iterator[dict[str, str]]:
-    """Addresses of both servers for people with an odd password."""
+    """The addresses of both servers for a user with an odd password."""
     with Redis.from_url(servers.redis.url) as redis:
         redis.acl_setuser("odd", enabled=True, passwords=[f"+{ODD}"], categories=["+@all"], keys=["*"], channels=["*"])
     url = make_url(servers.postgres.app_url)
@@ -83,7 +83,7 @@ def test_secrets_of_every_kind_come_from_files(tmp_path: Path, monkeypatch: pyte
         (tmp_path / name).write_text(content)
         monkeypatch.setenv(f"{name}_FILE", str(tmp_path / name))
     monkeypatch.setenv("BLOB_URL", "file:///none")
-    monkeypatch.setenv("KENNEL_BATCH_SIZE", "")  # as compose passes on what is empty in .env
+    monkeypatch.setenv("KENNEL_BATCH_SIZE", "")  # compose passes on empty variables of .env
     settings = read_settings()
     assert settings.database_url.get_secret_value() == "postgresql+psycopg2://a:b@host/c"
     assert settings.s3_secret_key is not None

@@ -1,4 +1,4 @@
-"""Retention: rows past their time are removed, and only those."""
+"""Retention: only expired rows are removed."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,22 +27,21 @@ PASSING = {WebSession, SecondFactor, KnownDevice, OneTimeLink, Mail, Delivery, W
 DAY = timedelta(days=1)
 
 
-def removed(session: Session, moment: datetime, most: int = 100) -> dict[str, int]:
-    """How many rows of each table are removed."""
+def removed(session: Session, moment: datetime, limit: int = 100) -> dict[str, int]:
+    """Remove expired rows and return their number by table."""
     session.flush()
     over = retention.expired_before(moment)
-    return {table.__tablename__: retention.remove(session, table, which, limit=most) for table, which in over.items()}
+    return {table.__tablename__: retention.remove(session, table, which, limit=limit) for table, which in over.items()}
 
 
 def add(session: Session, table: type[Table], **values: Any) -> Any:
-    """A row."""
     row = table(**values)
     session.add(row)
     session.flush()
     return row
 
 
-def test_sessions_and_links_go_when_they_are_over(session: Session, now: datetime) -> None:
+def test_expired_sessions_and_links_are_removed(session: Session, now: datetime) -> None:
     person = make_account(session, now)
     expected = []
     for table, end, extra in (
@@ -61,7 +60,7 @@ def test_sessions_and_links_go_when_they_are_over(session: Session, now: datetim
     assert left == expected
 
 
-def test_mails_and_deliveries_go_when_nothing_is_to_be_sent(session: Session, now: datetime) -> None:
+def test_finished_mails_and_deliveries_are_removed(session: Session, now: datetime) -> None:
     person = make_account(session, now)
     hooks = [
         add(session, Webhook, account_id=person.id, url=str(n), secret="", created_at=now, ended_at=ended)
@@ -79,10 +78,12 @@ def test_mails_and_deliveries_go_when_nothing_is_to_be_sent(session: Session, no
     counts = removed(session, now)
     assert (counts["mails"], counts["deliveries"], counts["webhooks"]) == (4, 2, 1)
     assert sorted(mail.state for mail in session.scalars(select(Mail))) == ["sending", "sent", "waiting"]
-    assert list(session.scalars(select(Webhook).order_by(Webhook.id))) == hooks[:2], "one that is still told of stays"
+    assert list(session.scalars(select(Webhook).order_by(Webhook.id))) == hooks[:2], (
+        "a webhook with remaining deliveries stays"
+    )
 
 
-def test_uploads_go_when_they_are_closed_and_their_bytes_are_gone(session: Session, now: datetime) -> None:
+def test_closed_uploads_without_bytes_are_removed(session: Session, now: datetime) -> None:
     person = make_account(session, now)
     state = make_competition(session, now)
     shared = {
@@ -97,17 +98,17 @@ def test_uploads_go_when_they_are_closed_and_their_bytes_are_gone(session: Sessi
     assert set(session.scalars(select(Upload.id))) == {"bytes", "under way", "new"}
 
 
-def test_a_round_removes_no_more_than_it_may(session: Session, now: datetime) -> None:
+def test_a_round_removes_at_most_its_limit(session: Session, now: datetime) -> None:
     for _ in range(5):
         values = {"subject": "", "body": "", "attempts": 1, "created_at": now - DAY, "due_at": now - DAY}
         add(session, Mail, recipient="a@x.org", state="sent", **values)
     assert [removed(session, now, 2)["mails"] for _ in range(4)] == [2, 2, 1, 0]
 
 
-@pytest.mark.parametrize("table", [each.name for each in Table.metadata.sorted_tables])
+@pytest.mark.parametrize("table", [table.name for table in Table.metadata.sorted_tables])
 def test_the_service_may_delete_from_no_other_table(session: Session, table: str) -> None:
     deletable = session.scalar(text("SELECT has_table_privilege(:table, 'DELETE')").bindparams(table=table))
-    assert deletable == (table in {each.__tablename__ for each in PASSING})
+    assert deletable == (table in {passing.__tablename__ for passing in PASSING})
     if not deletable:
         with pytest.raises(ProgrammingError, match="permission denied"):
             session.execute(text(f"DELETE FROM {table}"))

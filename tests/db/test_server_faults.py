@@ -1,4 +1,4 @@
-"""What commands of the server say where the database or the queue server is away or refuses."""
+"""The messages of server commands when the database or the queue server is down or refuses."""
 
 import json
 from typing import Any
@@ -20,7 +20,6 @@ assert main.app is not None  # importing it adds the sentences
 
 
 def error_of(url: sqlalchemy.URL, statement: str = "SELECT 1") -> Exception:
-    """The error that a statement raises."""
     engine = sqlalchemy.create_engine(url)
     with pytest.raises(DBAPIError) as raised, engine.connect() as connection:
         connection.execute(text(statement))
@@ -38,7 +37,7 @@ def error_of(url: sqlalchemy.URL, statement: str = "SELECT 1") -> Exception:
         ({}, "SET TRANSACTION READ ONLY; DELETE FROM jobs", "read-only transaction"),
     ],
 )
-def test_a_fault_of_the_database_is_a_sentence(
+def test_a_database_fault_is_one_sentence(
     servers: Servers, changes: dict[str, Any], statement: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = make_url(servers.postgres.app_url)
@@ -52,16 +51,16 @@ def test_a_fault_of_the_database_is_a_sentence(
     assert not [word for word in ("sekret", "FROM jobs", "\n") if word in problem["title"]]
 
 
-def test_a_fault_of_the_queue_server_is_a_sentence() -> None:
+def test_a_queue_server_fault_is_one_sentence() -> None:
     with pytest.raises(Exception, match="refused") as refused:
         Redis(port=free_port()).ping()
-    said = in_words(refused.value)
-    assert said is not None
-    assert "refused" in said.message
-    assert "REDIS_URL" in said.message
+    translated = in_words(refused.value)
+    assert translated is not None
+    assert "refused" in translated.message
+    assert "REDIS_URL" in translated.message
 
 
-def test_a_fault_of_ours_stays_one(servers: Servers) -> None:
+def test_a_programming_error_stays_an_exception(servers: Servers) -> None:
     assert main.in_words in translations
     assert main.in_words(ValueError("x")) is None
     assert in_words(error_of(make_url(servers.postgres.app_url), "SELECT nothing")) is None

@@ -1,4 +1,4 @@
-"""Sessions: the transaction of a request, and connections for reading that the server has ended."""
+"""Sessions: the transaction of a request, and read connections that the server has closed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
@@ -27,7 +27,7 @@ ONE = text("SELECT 1")
 
 @pytest.fixture
 def readers(settings: Settings) -> Iterator[Connections]:
-    """A pool of three connections, all of which the server has ended."""
+    """A pool of three connections that the server has closed."""
     readers = Connections(settings, max_connections=3)
     with ExitStack() as held:
         for _ in range(3):
@@ -39,12 +39,11 @@ def readers(settings: Settings) -> Iterator[Connections]:
 
 
 def ask(connection: Connection) -> None:
-    """One statement."""
     connection.execute(ONE)
 
 
 def ask_driver(connection: Connection, statement: str = "SELECT 1") -> None:
-    """One statement that goes past SQLAlchemy, as columns are read."""
+    """Run one statement on the driver, as columns are read, without SQLAlchemy."""
     driver = connection.connection.driver_connection
     assert driver is not None
     with driver.cursor() as cursor:
@@ -53,7 +52,7 @@ def ask_driver(connection: Connection, statement: str = "SELECT 1") -> None:
 
 @pytest.mark.parametrize("read", [ask, ask_driver])
 @pytest.mark.parametrize("kind", ["moment", "snapshot"])
-def test_one_read_finds_that_all_are_lost_and_the_next_one_succeeds(
+def test_one_read_finds_all_connections_lost_and_the_next_succeeds(
     readers: Connections, kind: str, read: Callable[[Connection], None]
 ) -> None:
     with pytest.raises(ConnectionLost), getattr(readers, kind)() as connection:
@@ -62,7 +61,7 @@ def test_one_read_finds_that_all_are_lost_and_the_next_one_succeeds(
         read(connection)
 
 
-def test_what_the_server_refuses_is_no_lost_connection(settings: Settings) -> None:
+def test_a_refused_statement_is_no_lost_connection(settings: Settings) -> None:
     readers = Connections(settings, max_connections=1)
     with pytest.raises(psycopg2.errors.QueryCanceled), readers.snapshot() as connection:
         ask_driver(connection, "SET LOCAL statement_timeout = 50; SELECT pg_sleep(10)")

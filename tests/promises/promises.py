@@ -104,7 +104,7 @@ PROMISES = (
     ),
     Promise(
         "A database outage longer than a lease costs no attempt.",
-        "tests/db/jobs/test_lease_sweep.py::test_leases_that_lapsed_while_nobody_could_renew_them_begin_anew",
+        "tests/db/jobs/test_lease_sweep.py::test_leases_that_expired_during_an_outage_are_extended",
         "scorer/jobs/sweeps.py",
         "since_sweep is not None and since_sweep >",
         "since_sweep is not None and since_sweep <",
@@ -209,7 +209,7 @@ PROMISES = (
     ),
     Promise(
         "A machine's wrong clock does not affect jobs or leases.",
-        f"{JOBS}::test_a_wrong_clock_of_a_machine_decides_nothing",
+        f"{JOBS}::test_a_machines_wrong_clock_changes_nothing",
         "scorer/db/jobs/job_queue.py",
         "            lease_until=func.now() + bindparam(",
         '            lease_until=bindparam("at", type_=Job.started_at.type) + bindparam(',
@@ -270,7 +270,7 @@ PROMISES = (
     ),
     Promise(
         "An organizer who holds a lock blocks no worker.",
-        "tests/db/test_locks.py::test_rows_that_refer_to_a_locked_row_are_added_at_once",
+        "tests/db/test_locks.py::test_rows_that_refer_to_a_locked_row_can_be_added",
         "scorer/db/competitions.py",
         "locked.with_for_update(read=share, key_share=not share)",
         "locked.with_for_update(read=share)",

@@ -1,4 +1,4 @@
-"""Evidence and generators in the database: what counts, who may upload and when, and what flags an entry."""
+"""Evidence and generators in the database: which rows count, who may upload and when, and what flags an entry."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -45,10 +45,10 @@ def test_the_newest_evidence_of_a_track_counts(session: Session, now: datetime) 
     assert (job.id, job.queue, job.state) == (later.job_id, "evidence", "done")
 
 
-def test_evidence_that_comes_while_it_is_looked_up_is_not_told_as_none(
+def test_evidence_that_arrives_during_a_lookup_is_not_reported_missing(
     session: Session, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its job ends after the evidence was read in vain, as on a busy machine."""
+    """On a busy machine the job can end between reading the evidence and reading the job."""
     state = make_competition(session, now)
     entry = make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.3, now=now)
     leases.add_job(session, Queue.EVIDENCE, submission=entry, track_id=state.tracks["public"].id, private=True, now=now)
@@ -62,7 +62,7 @@ def test_evidence_that_comes_while_it_is_looked_up_is_not_told_as_none(
     assert visible_evidence(session, entry, "public", account=None).state == "waiting"
 
 
-def test_only_what_can_be_compared_takes_a_generator(session: Session, now: datetime) -> None:
+def test_only_comparable_entries_accept_a_generator(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     team = make_team(session, state, now)
     organizer = make_account(session, now, "organizer")
@@ -83,7 +83,7 @@ def test_only_what_can_be_compared_takes_a_generator(session: Session, now: date
 @pytest.mark.parametrize("p_value", [0.009, 0.01, None])
 @pytest.mark.parametrize("gap", [0.11, 0.1, -0.5, None])
 @pytest.mark.parametrize("share", [0.9, 0.89, None])
-def test_a_flag_is_what_the_verdict_says(
+def test_entries_with_the_verdict_copies_are_flagged(
     session: Session, now: datetime, p_value: float | None, gap: float | None, share: float | None
 ) -> None:
     state = make_competition(session, now)
@@ -93,7 +93,7 @@ def test_a_flag_is_what_the_verdict_says(
     assert (generator_audits.verdict_of(recovery) == "copies") == (p_value == 0.009 and gap == 0.11 and share != 0.89)
 
 
-def test_a_later_file_hides_nothing(session: Session, now: datetime) -> None:
+def test_a_later_file_hides_no_earlier_verdict(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     entry = make_scored(session, state, make_team(session, state, now), fid=10.0, distance=0.4, now=now)
     add_recovery(session, entry, now=now, p_value=1e-5, gap=0.5, recovered_share=1.0)

@@ -1,4 +1,4 @@
-"""The job queue: order, leases, attempts, the sweep; the reports of its workers."""
+"""The job queue: order, leases, attempts, the sweep, and workers' reports."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -24,14 +24,12 @@ def state(session: Session, now: datetime) -> CompetitionState:
 
 
 def status_of(session: Session, submission: Submission) -> str:
-    """What everyone sees."""
+    """The status that everyone sees."""
     session.refresh(submission)
     return submission.status
 
 
-def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_public_precedes_private_and_teams_take_turns(session: Session, state: CompetitionState, now: datetime) -> None:
     busy, other = make_team(session, state, now), make_team(session, state, now)
     first = [queued(session, state, busy, now) for _ in range(3)]
     late = queued(session, state, other, now)
@@ -44,10 +42,10 @@ def test_public_goes_before_private_and_no_team_waits_for_anothers_tenth(
     assert order == [(ref, True) for ref in fair] + [(ref, False) for ref in fair]
 
 
-def test_who_hands_in_again_and_again_does_not_overtake_anothers_second(
+def test_a_team_that_submits_often_does_not_overtake_others(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    """The round of turns in which new teams still come does not end, so a score that is done must count as a turn."""
+    """A round of turns does not end while new teams arrive, so finished scores must count as turns."""
     moments = (now + timedelta(seconds=second) for second in range(1000))
     first, eager, new = (make_team(session, state, now) for _ in range(3))
 
@@ -67,7 +65,7 @@ def test_who_hands_in_again_and_again_does_not_overtake_anothers_second(
     assert [score(), score(), score()] == [entries[3], entries[1], again]
 
 
-def test_turns_begin_anew_when_nothing_waits(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_turns_restart_when_nothing_waits(session: Session, state: CompetitionState, now: datetime) -> None:
     busy, new = make_team(session, state, now), make_team(session, state, now)
     for second in range(3):
         moment = now + timedelta(seconds=second)
@@ -78,17 +76,17 @@ def test_turns_begin_anew_when_nothing_waits(session: Session, state: Competitio
     entries = [queued(session, state, team, now + timedelta(minutes=1)).ref for team in (busy, new)]
     held = claim(session, now + timedelta(minutes=1))
     assert held
-    assert held.job.submission_ref == entries[0], "what it has had while nobody waited costs it no turn"
+    assert held.job.submission_ref == entries[0], "scores while nobody waited cost no turn"
 
 
-def test_what_is_shown_as_position_is_the_order_of_claims(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_shown_positions_are_the_order_of_claims(session: Session, state: CompetitionState, now: datetime) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
     for _ in range(3):
         for team in teams:
             queued(session, state, team, now)
-    waiting = {job.id: job for each in session.query(Submission) for job in job_queue.jobs_of(session, each.ref)}
+    waiting = {
+        job.id: job for submission in session.query(Submission) for job in job_queue.jobs_of(session, submission.ref)
+    }
     positions = {
         job.id: job_queue.position_of(session, job)
         for job in waiting.values()
@@ -170,14 +168,14 @@ def test_a_failing_private_track_leaves_the_public_score_alone(
 
 
 @pytest.mark.parametrize("behind", [timedelta(minutes=1), -timedelta(minutes=10)])
-def test_a_wrong_clock_of_a_machine_decides_nothing(
+def test_a_machines_wrong_clock_changes_nothing(
     session: Session, state: CompetitionState, now: datetime, behind: timedelta
 ) -> None:
-    """A worker whose clock was behind lost every job that it took, and a web process ahead delayed every entry."""
+    """With its own clock, a worker behind would lose every job, and a web process ahead would delay every entry."""
     submission = queued(session, state, make_team(session, state, now), now)
     held = claim(session, now - behind)
     assert held is not None
-    assert sweeps.free_expired(session, now=now, max_attempts=3) == 0, "the lease begins by the database's clock"
+    assert sweeps.free_expired(session, now=now, max_attempts=3) == 0, "the lease follows the database's clock"
     assert job_queue.renew_lease(session, held.job.id, held.holder, stage="features", fraction=0.4, lease=LEASE)
     for moment in (now - behind, now, now + behind):
         assert sweeps.free_expired(session, now=moment, max_attempts=3) == 0
@@ -205,7 +203,7 @@ def test_the_retry_factor_shortens_pauses(
     assert job_queue.count_due(session) == {Queue.CHECK: 1}
 
 
-def test_the_sweep_announces_exactly_what_has_no_message(
+def test_the_sweep_announces_only_jobs_without_a_message(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)
@@ -225,10 +223,10 @@ def test_a_sweep_sends_no_more_messages_than_workers_can_take(
     assert sweeps.announce_due(session, {}) == {"announced_check": 2}
 
 
-def test_a_job_whose_submission_went_another_way_fails_and_stops_nobody(
+def test_a_job_with_an_unexpected_submission_status_fails_alone(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    """It ran, and its submission stayed where it was, with nobody told."""
+    """Otherwise the job would run and its submission would silently keep its status."""
     odd = received(session, state, make_team(session, state, now), now)
     other = received(session, state, make_team(session, state, now), now)
     odd.status = "cancelled"
@@ -243,7 +241,7 @@ def test_a_job_whose_submission_went_another_way_fails_and_stops_nobody(
     assert held.job.submission_ref == other.ref
 
 
-def test_no_outcome_is_recorded_for_a_submission_that_went_another_way(
+def test_no_outcome_is_recorded_for_an_unexpected_status(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     submission = queued(session, state, make_team(session, state, now), now)
@@ -256,7 +254,7 @@ def test_no_outcome_is_recorded_for_a_submission_that_went_another_way(
         outcomes.record_measurement(session, held, MEASURED, now=now)
 
 
-def test_a_sweep_goes_on_where_a_job_and_its_submission_disagree(
+def test_a_sweep_continues_if_a_job_and_its_submission_disagree(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     odd = queued(session, state, make_team(session, state, now), now)
@@ -272,7 +270,7 @@ def test_a_sweep_goes_on_where_a_job_and_its_submission_disagree(
     assert status_of(session, odd) == "scored"
 
 
-def test_a_measurement_is_newer_than_a_published_board_by_any_clock(
+def test_a_measurement_is_newer_than_a_published_board_on_any_clock(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)
@@ -288,9 +286,9 @@ def test_a_measurement_is_newer_than_a_published_board_by_any_clock(
 
 
 def write(session: Session, worker: str, **changes: object) -> None:
-    """Write a report with usual values."""
-    usual = {"version": "1", "migration": "0046", "queues": ["score", "check"], "extractors": {"tiny@1": "ab"}}
-    worker_reports.write_report(session, worker, **{**usual, **changes})  # type: ignore[arg-type]
+    """Write a report with default values."""
+    defaults = {"version": "1", "migration": "0046", "queues": ["score", "check"], "extractors": {"tiny@1": "ab"}}
+    worker_reports.write_report(session, worker, **{**defaults, **changes})  # type: ignore[arg-type]
 
 
 def test_a_report_is_renewed_and_removed(session: Session) -> None:

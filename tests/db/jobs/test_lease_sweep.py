@@ -1,4 +1,4 @@
-"""The sweep of leases: a vanished worker costs an attempt, an outage of the database none."""
+"""The sweep of leases: a vanished worker costs an attempt, a database outage does not."""
 
 from datetime import datetime, timedelta
 
@@ -19,7 +19,7 @@ SECOND = timedelta(seconds=1)
 
 @pytest.fixture
 def job(session: Session, now: datetime) -> Job:
-    """A job that a worker holds for a lease."""
+    """A job that a worker holds."""
     state = make_competition(session, now)
     submission = make_submission(session, state, make_team(session, state, now), now=now, status="received")
     leases.add_job(session, Queue.CHECK, submission=submission, now=now)
@@ -35,7 +35,7 @@ def sweep(session: Session, now: datetime) -> dict[str, int]:
 
 
 def pass_time(session: Session, by: timedelta) -> None:
-    """Let the database's clock be ahead, for jobs and for the last sweep."""
+    """Move the database's clock forward, for jobs and for the last sweep."""
     let_time_pass(session, by)
     session.query(LastSweep).update(
         {LastSweep.swept_at: LastSweep.swept_at - by, LastSweep.extended_at: LastSweep.extended_at - by}
@@ -51,7 +51,7 @@ def test_a_vanished_worker_loses_its_job_while_sweeps_are_on_time(session: Sessi
     assert (job.state, job.attempts) == ("waiting", 1)
 
 
-def test_leases_that_lapsed_while_nobody_could_renew_them_begin_anew(session: Session, job: Job, now: datetime) -> None:
+def test_leases_that_expired_during_an_outage_are_extended(session: Session, job: Job, now: datetime) -> None:
     assert sweep(session, now) == {"expired": 0}
     pass_time(session, LEASE + SECOND)
     assert sweep(session, now) == {"extended": 1}
@@ -60,7 +60,7 @@ def test_leases_that_lapsed_while_nobody_could_renew_them_begin_anew(session: Se
     assert sweep(session, now) == {"expired": 0}
 
 
-def test_a_worker_that_vanished_in_the_outage_loses_its_job_a_lease_later(
+def test_a_worker_that_vanished_in_an_outage_loses_its_job_a_lease_later(
     session: Session, job: Job, now: datetime
 ) -> None:
     sweep(session, now)
@@ -73,9 +73,7 @@ def test_a_worker_that_vanished_in_the_outage_loses_its_job_a_lease_later(
     assert job.state == "waiting"
 
 
-def test_sweeps_that_are_always_late_find_vanished_workers_all_the_same(
-    session: Session, job: Job, now: datetime
-) -> None:
+def test_sweeps_that_are_always_late_still_find_vanished_workers(session: Session, job: Job, now: datetime) -> None:
     sweep(session, now)
     done = []
     while job.state == "running":
@@ -85,7 +83,7 @@ def test_sweeps_that_are_always_late_find_vanished_workers_all_the_same(
     assert done == [{"extended": 1}, {"expired": 1}]
 
 
-def test_a_clock_that_is_set_back_holds_no_job_and_no_mail(session: Session, job: Job, now: datetime) -> None:
+def test_a_clock_set_back_delays_no_job_and_no_mail(session: Session, job: Job, now: datetime) -> None:
     state = make_competition(session, now, slug="other")
     submission = make_submission(session, state, make_team(session, state, now), now=now, status="received")
     leases.add_job(session, Queue.CHECK, submission=submission, now=now)

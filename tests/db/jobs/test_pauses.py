@@ -1,4 +1,4 @@
-"""Pauses: what is paused is not claimed, and keeps its place."""
+"""Pauses: paused jobs are not claimed, and keep their place."""
 
 from datetime import datetime, timedelta
 
@@ -21,19 +21,17 @@ def admin(session: Session, now: datetime) -> Account:
 
 
 def pause(session: Session, admin: Account, **subject: str) -> None:
-    """Pause."""
     now = admin.created_at
     set_paused(Acting(session, admin, now), PauseSubject(**subject), paused=True, reason="upgrade")
 
 
 def resume(session: Session, admin: Account, **subject: str) -> None:
-    """Resume."""
     now = admin.created_at
     set_paused(Acting(session, admin, now), PauseSubject(**subject), paused=False, reason="upgrade")
 
 
 def waiting(session: Session, now: datetime, **competition: str) -> Job:
-    """A job that waits, of an entry of a new competition."""
+    """A waiting job of an entry in a new competition."""
     state = make_competition(session, now, **competition)
     submission = make_submission(session, state, make_team(session, state, now), now=now, status="received")
     job = leases.add_job(session, Queue.CHECK, submission=submission, now=now)
@@ -42,7 +40,6 @@ def waiting(session: Session, now: datetime, **competition: str) -> Job:
 
 
 def claim(session: Session, now: datetime, worker: str = "machine:7") -> leases.Claim | None:
-    """What a worker gets."""
     return leases.claim_job(session, Queue.CHECK, holder="h", worker=worker, now=now, lease=timedelta(seconds=30))
 
 
@@ -55,7 +52,7 @@ def claim(session: Session, now: datetime, worker: str = "machine:7") -> leases.
         ({"worker": "machine:7"}, "machine:7", "machine:8"),
     ],
 )
-def test_what_is_paused_is_not_claimed_until_it_is_resumed(
+def test_paused_jobs_are_not_claimed_until_resumed(
     session: Session, admin: Account, now: datetime, subject: dict[str, str], stopped: str, free: str | None
 ) -> None:
     job = waiting(session, now)
@@ -88,19 +85,19 @@ def test_a_paused_competition_stops_no_other(session: Session, admin: Account, n
 def test_pauses_are_listed_and_audited(session: Session, admin: Account) -> None:
     pause(session, admin, queue="score")
     pause(session, admin, worker="gpu-1")
-    listed = [(each.queue, each.worker, each.reason, each.author) for each in pauses.list_pauses(session)]
+    listed = [(pause.queue, pause.worker, pause.reason, pause.author) for pause in pauses.list_pauses(session)]
     assert listed == [(None, "gpu-1", "upgrade", "pauser"), ("score", None, "upgrade", "pauser")]
     resume(session, admin, queue="score")
-    assert [each.worker for each in pauses.list_pauses(session)] == ["gpu-1"]
+    assert [pause.worker for pause in pauses.list_pauses(session)] == ["gpu-1"]
     audited = session.query(AuditEntry).filter_by(actor_id=admin.id).order_by(AuditEntry.id).all()
-    assert [(each.action, each.subject) for each in audited] == [
+    assert [(entry.action, entry.subject) for entry in audited] == [
         ("jobs.paused", "queue:score"),
         ("jobs.paused", "worker:gpu-1"),
         ("jobs.resumed", "queue:score"),
     ]
 
 
-def test_what_changes_nothing_or_names_nothing_is_refused(session: Session, admin: Account) -> None:
+def test_invalid_and_redundant_pauses_are_refused(session: Session, admin: Account) -> None:
     with pytest.raises(Invalid):
         pause(session, admin)
     with pytest.raises(Invalid):

@@ -1,4 +1,4 @@
-"""Plans of the queue's statements: none reads the finished jobs, of which there are ever more."""
+"""Plans of the queue's statements: none reads the finished jobs, because their number only grows."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ LEASE = timedelta(seconds=30)
 
 @pytest.fixture
 def submission(session: Session, now: datetime) -> Submission:
-    """An entry whose check waits behind a long history of other entries."""
+    """An entry that waits for its check after a long history of other entries."""
     state = make_competition(session, now)
     team = make_team(session, state, now)
     entries = [make_submission(session, state, team, now=now, status="scored") for _ in range(20)]
@@ -101,7 +101,7 @@ def test_no_statement_of_the_queue_reads_finished_jobs(
     assert not reading
 
 
-def test_what_no_index_serves_is_read_whole_whatever_its_order(session: Session) -> None:
+def test_queries_without_an_index_read_the_whole_table_in_any_order(session: Session) -> None:
     connection = session.connection()
     for condition, expected in (("subject = 'x'", {"mails"}), ("lower(recipient) = 'x'", set())):
         for order in ("", "ORDER BY id", "ORDER BY created_at"):

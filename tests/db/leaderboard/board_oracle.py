@@ -1,4 +1,4 @@
-"""Compares ranked columns with the readable definition of a board."""
+"""Compares ranked columns with the executable definition of a board."""
 
 from sqlalchemy.orm import Session
 
@@ -13,12 +13,11 @@ from tests.pure.ranking import specification
 def board_of(
     session: Session, state: CompetitionState, kind: TrackKind = "public", *, late: bool = False
 ) -> BoardListing:
-    """The board of a track from the tables."""
     return rows.rows_of(session, state, kind, late=late)
 
 
 def ranked_rows_of(standings: specification.Standings) -> list[tuple[int, float, int, object]]:
-    """(rank, score, ref, team) of each ranked entry."""
+    """(rank, score, ref, team) of every ranked entry."""
     return [(line.rank, line.score, line.entry.ref, line.entry.team) for line in standings.placings if line.rank]
 
 
@@ -31,8 +30,7 @@ def refs_of(entries: tuple[specification.ScoredEntry, ...]) -> list[int]:
 
 
 def assert_matches_specification(order: BoardListing, drawn: DrawnCompetition, which: str, minute: int) -> None:
-    """Compare ranks, benchmarks, separately listed entries, the rank of every entry and team, and on a board of all
-    entries the rank that each would take."""
+    """Compare ranks, benchmarks, separately listed entries, the rank of every entry and team, and would-be ranks."""
     kind = "private" if which == "private" else "public"
     late = which == "late"
     judged = order.judged

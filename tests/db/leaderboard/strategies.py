@@ -1,4 +1,4 @@
-"""Random competitions for Hypothesis: written into the tables in bulk, and ranked by the readable definition."""
+"""Random competitions for Hypothesis, written to the tables in bulk and ranked by the executable definition."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from tests.pure.ranking.specification import ScoredEntry
 
 START = datetime.fromisoformat("2026-03-14T12:00:00+00:00")
 BASE = 10_000_000
-"""Ids of drawn rows, far from those that others make."""
+"""Ids of drawn rows start here, far from the ids of other tests."""
 PUBLIC, PRIVATE = BASE + 1, BASE + 2
 TEAMS, BENCHMARK = 6, 5
 DECIMALS = 1
@@ -38,7 +38,7 @@ measured = st.tuples(minutes, fids, distances)
 
 @dataclass(frozen=True)
 class DrawnEntry:
-    """An entry: its measurements on each track are (minute, fid, distance), the newest last."""
+    """An entry. Its measurements on a track are (minute, fid, distance), the newest last."""
 
     team: int
     accepted: int
@@ -50,7 +50,7 @@ class DrawnEntry:
 
 @dataclass(frozen=True)
 class DrawnCompetition:
-    """Everything that a board depends on. Each list is a history, sorted by its first value, the minute."""
+    """Everything that a board depends on. Every list is a history, sorted by its first value, the minute."""
 
     entries: list[DrawnEntry]
     taus: dict[str, list[tuple[int, float]]]
@@ -60,25 +60,24 @@ class DrawnCompetition:
     renamings: list[tuple[int, int]] = field(default_factory=list)
 
     def team_at(self, team: int, at: int) -> int:
-        """The team that a team belongs to at a minute."""
-        into = [other for minute, each, other in self.flat_merges() if each == team and minute <= at]
+        """The team that this team belongs to at a minute."""
+        into = [other for minute, merged, other in self.flat_merges() if merged == team and minute <= at]
         return into[-1] if into else team
 
     def flat_merges(self) -> list[tuple[int, int, int]]:
-        """Merges as the service writes them: teams merged earlier into a merged team get rows of their own."""
+        """Merges as the service writes them: teams that merged into a merged team earlier get their own rows."""
         now = {team: team for team in range(TEAMS)}
         rows = []
         for minute, team, other in self.merges:
             if BENCHMARK in {team, other} or now[team] != team or now[other] != other or team == other:
                 continue
-            for each in [team, *(each for each, into in now.items() if into == team and each != team)]:
-                now[each] = other
-                rows.append((minute, each, other))
+            for one in [team, *(merged for merged, into in now.items() if into == team and merged != team)]:
+                now[one] = other
+                rows.append((minute, one, other))
         return rows
 
     def name_at(self, team: int, at: int) -> str:
-        """The name of a team at a minute."""
-        return f"team {team} " + "'" * sum(each == team and minute <= at for minute, each in self.renamings)
+        return f"team {team} " + "'" * sum(renamed == team and minute <= at for minute, renamed in self.renamings)
 
     @staticmethod
     def is_late(entry: DrawnEntry) -> bool:
@@ -87,12 +86,12 @@ class DrawnCompetition:
 
     def _judged(self, number: int, kind: str, at: int) -> ScoredEntry | None:
         entry = self.entries[number]
-        known = [each for each in getattr(entry, kind) if each[0] <= at]
+        known = [measured for measured in getattr(entry, kind) if measured[0] <= at]
         if not known:
             return None
         _, fid, distance = known[-1]
         taus = [tau for minute, tau in self.taus[kind] if minute <= at]
-        words = [word for minute, each, word in self.rulings if each == number and minute <= at]
+        words = [word for minute, ruled, word in self.rulings if ruled == number and minute <= at]
         ruling = (words or ["keep"])[-1]
         benchmark = entry.team == BENCHMARK
         tau = 0.0 if benchmark or ruling == "waive" else (taus or [math.nan])[-1]
@@ -109,17 +108,16 @@ class DrawnCompetition:
     def field(self, kind: str, at: int, *, late: bool = False) -> list[ScoredEntry]:
         """The entries of a track at a minute."""
         numbers = [number for number, entry in enumerate(self.entries) if self.is_late(entry) == late]
-        return [each for number in numbers if (each := self._judged(number, kind, at)) is not None]
+        return [judged for number in numbers if (judged := self._judged(number, kind, at)) is not None]
 
     def finals(self, at: int) -> dict[Any, tuple[int, ...]]:
-        """The entries by which teams are ranked in the end."""
+        """The entries that rank teams on the final board."""
         newest: dict[Any, list[int]] = {
-            BASE + team: [BASE + each for each in chosen] for minute, team, chosen in self.picks if minute <= at
+            BASE + team: [BASE + number for number in chosen] for minute, team, chosen in self.picks if minute <= at
         }
         return specification.final_refs(self.field("public", at), newest, MAX_FINAL_PICKS, DECIMALS)
 
     def standings(self, kind: str, at: int, *, late: bool = False) -> specification.Standings:
-        """The board."""
         entries = self.field(kind, at, late=late)
         if kind == "public":
             return specification.standings(entries, DECIMALS)
@@ -132,7 +130,7 @@ def _sorted_lists(*parts: Any, most: int) -> Any:
 
 @st.composite
 def competitions(draw: st.DrawFn) -> DrawnCompetition:
-    """Up to a dozen entries of six teams, one of them a benchmark, with everything that can happen to them."""
+    """Up to 12 entries of six teams, one of them a benchmark, with everything that can happen to them."""
     history = st.lists(measured, max_size=2).map(lambda rows: sorted(rows, key=lambda row: row[0]))
     once = st.lists(measured, min_size=1, max_size=2).map(lambda rows: sorted(rows, key=lambda row: row[0]))
     entry = st.builds(
@@ -159,15 +157,15 @@ def competitions(draw: st.DrawFn) -> DrawnCompetition:
 
 @dataclass
 class Writer:
-    """Inserts rows by prepared statements on one connection."""
+    """Inserts rows with prepared statements on one connection."""
 
     session: Session
     account: int
-    """Whoever does everything."""
+    """The author of every row."""
     _prepared: set[str] = field(default_factory=set)
 
     def insert(self, table: str, columns: str, rows: list[tuple[Any, ...]], **same: Any) -> None:
-        """Rows in one statement; ``same`` are columns that are the same in all of them."""
+        """Insert rows in one statement; ``same`` are columns with the same value in all rows."""
         names = [*columns.split(), *same]
         if table not in self._prepared:
             self._prepare(table, names)
@@ -192,7 +190,7 @@ def _at(minute: int) -> datetime:
 
 
 def write_competition(writer: Writer, drawn: DrawnCompetition) -> None:
-    """Put a drawn competition into the tables."""
+    """Write a drawn competition to the tables."""
     insert, account = writer.insert, writer.account
     insert(
         "competitions",
@@ -250,10 +248,10 @@ def _write_entries(writer: Writer, drawn: DrawnCompetition) -> None:
     columns = "ref id team_id sha256 late copied_share accepted_at"
     insert("submissions", columns, entries, **same, status="scored")
     measurements = [
-        (BASE + number, track, *each)
+        (BASE + number, track, *measured)
         for number, entry in enumerate(drawn.entries)
         for track, history in ((PUBLIC, entry.public), (PRIVATE, entry.private))
-        for each in history
+        for measured in history
     ]
     jobs = [(BASE + job,) for job in range(len(measurements))]
     done = {"queue": "score", "state": "done", "priority": 0, "turn": 0, "attempts": 1}
@@ -278,10 +276,10 @@ def _write_history(writer: Writer, drawn: DrawnCompetition) -> None:
     insert("team_merges", "team_id into_team_id created_at", merges, **by)
     renamed = []
     for number, (minute, team) in enumerate(drawn.renamings):
-        before = f"team {team} " + "'" * sum(each == team for _, each in drawn.renamings[:number])
+        before = f"team {team} " + "'" * sum(renamed == team for _, renamed in drawn.renamings[:number])
         renamed.append((BASE + team, before, f"{before}'", _at(minute)))
     insert("team_renamings", "team_id before after created_at", renamed, **by)
-    picks = [(BASE + team, [BASE + each for each in chosen], _at(minute)) for minute, team, chosen in drawn.picks]
+    picks = [(BASE + team, [BASE + number for number in chosen], _at(minute)) for minute, team, chosen in drawn.picks]
     insert("pick_sets", "team_id submission_refs created_at", picks, author_id=account)
     rulings = [(BASE + number, word, f"{word} at {minute}", _at(minute)) for minute, number, word in drawn.rulings]
     insert("rulings", "submission_ref kind reason created_at", rulings, author_id=account)
@@ -291,7 +289,7 @@ NOW = 99
 
 
 def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
-    """The newest measurements, as read from the tables."""
+    """The newest measurements, as the product reads them from the tables."""
     rows = [
         (
             BASE + number,
@@ -313,13 +311,13 @@ def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
 
 
 def terms_of(drawn: DrawnCompetition, kind: str) -> JudgingRules:
-    """What is in force in the end."""
+    """The rules in force at the end."""
     into = {team: other for _, team, other in drawn.flat_merges()}
     ruled = {number: word for _, number, word in drawn.rulings}
     taus = [tau for _, tau in drawn.taus[kind]]
 
     def refs(word: str) -> list[int]:
-        return [BASE + number for number, each in ruled.items() if each == word]
+        return [BASE + number for number, word_of in ruled.items() if word_of == word]
 
     return JudgingRules(
         tau=taus[-1] if taus else math.nan,
@@ -334,7 +332,7 @@ def terms_of(drawn: DrawnCompetition, kind: str) -> JudgingRules:
 
 
 def picks_of(drawn: DrawnCompetition) -> FinalPicks:
-    """The newest picks of each team."""
+    """The newest picks of every team."""
     newest = {team: chosen for _, team, chosen in drawn.picks}
     pairs = sorted((BASE + ref, BASE + team) for team, chosen in newest.items() for ref in chosen)
     ref, team = zip(*pairs, strict=True) if pairs else ((), ())

@@ -1,4 +1,4 @@
-"""Would-be ranks, late boards, final picks and the late window, against their definitions."""
+"""Would-be ranks, late boards, final picks and the late window, compared with their definitions."""
 
 from datetime import datetime, timedelta
 
@@ -45,7 +45,7 @@ entries = st.lists(
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries)
-def test_late_boards_and_would_be_ranks_are_the_readable_ones(
+def test_late_boards_and_would_be_ranks_match_the_definition(
     session: Session, rows: list[tuple[int, float, float, int, bool]]
 ) -> None:
     with session.begin_nested() as savepoint:
@@ -53,7 +53,7 @@ def test_late_boards_and_would_be_ranks_are_the_readable_ones(
         set_tau(session, state, "public", TAU, MOMENT)
         field_of = [make_team(session, state, MOMENT) for _ in range(4)]
         field_of[3].benchmark = True
-        plain: dict[bool, list[specification.ScoredEntry]] = {False: [], True: []}
+        expected_fields: dict[bool, list[specification.ScoredEntry]] = {False: [], True: []}
         for team, fid, distance, minutes, late in rows:
             at = MOMENT + timedelta(minutes=minutes)
             made = make_scored(session, state, field_of[team], fid=fid, distance=distance, now=at)
@@ -62,9 +62,9 @@ def test_late_boards_and_would_be_ranks_are_the_readable_ones(
             line = specification.ScoredEntry(
                 made.ref, team, score, at, copy=bool(is_copy(distance)), benchmark=team == 3
             )
-            plain[late].append(line)
+            expected_fields[late].append(line)
         session.flush()
-        for late, field in plain.items():
+        for late, field in expected_fields.items():
             expected = [
                 (line.rank, line.entry.ref) for line in specification.standings(field, DECIMALS).placings if line.rank
             ]
@@ -89,11 +89,11 @@ def test_the_best_entry_would_rank_where_it_ranks(session: Session, now: datetim
     ]
     worse = make_scored(session, state, made_teams[1], fid=9, distance=0.5, now=now)
     order = ranked_board_of(session, state, "public")
-    would = [order.would_be_rank(each.ref) for each in (*made, worse)]
-    assert would == [3, 1, 2, 3], "two other teams are better than the last one; its own best does not count"
+    would = [order.would_be_rank(entry.ref) for entry in (*made, worse)]
+    assert would == [3, 1, 2, 3], "two other teams are better than the last entry; its own team's best does not count"
 
 
-def test_picks_can_be_asked_for_as_they_were(session: Session, now: datetime) -> None:
+def test_earlier_picks_can_be_read(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     account = make_account(session, now)
     team = teams.find_or_create_team(Acting(session, account, now), state.competition.id)
@@ -107,7 +107,7 @@ def test_picks_can_be_asked_for_as_they_were(session: Session, now: datetime) ->
     assert final_picks.picks_of(session, team.id, at=now - timedelta(seconds=1)) == ()
 
 
-def test_what_stands_for_a_team_without_picks_is_its_best_that_can_rank(session: Session, now: datetime) -> None:
+def test_a_team_without_picks_gets_its_best_entries_that_can_rank(session: Session, now: datetime) -> None:
     state = make_competition(session, now, final_picks=2)
     set_tau(session, state, "public", TAU, now)
     team = make_team(session, state, now)
@@ -120,13 +120,13 @@ def test_what_stands_for_a_team_without_picks_is_its_best_that_can_rank(session:
 
 
 @pytest.mark.parametrize("table", ["pick_sets", "code_attachments"])
-def test_picks_and_attachments_are_only_added(session: Session, table: str) -> None:
+def test_picks_and_attachments_are_append_only(session: Session, table: str) -> None:
     for change in (f"UPDATE {table} SET created_at = now()", f"DELETE FROM {table}"):
         with pytest.raises(ProgrammingError, match="permission denied"), session.begin_nested():
             session.execute(text(change))
 
 
-def test_a_pick_set_remembers_who_chose(session: Session, now: datetime) -> None:
+def test_a_pick_set_records_its_author(session: Session, now: datetime) -> None:
     state = make_competition(session, now)
     account = make_account(session, now)
     team = teams.find_or_create_team(Acting(session, account, now), state.competition.id)
@@ -146,15 +146,13 @@ GRACE = timedelta(minutes=15)
     ("begun", "complete", "late"),
     [(-60, -1, False), (-1, 0, False), (-1, 899, False), (-1, 900, True), (0, 1, True), (5, 6, True)],
 )
-def test_late_is_what_began_after_the_close_or_took_longer_than_the_grace(
-    begun: int, complete: int, late: bool
-) -> None:
+def test_uploads_begun_after_the_close_or_longer_than_the_grace_are_late(begun: int, complete: int, late: bool) -> None:
     moments = {"begun": CLOSES + timedelta(seconds=begun), "complete": CLOSES + timedelta(seconds=complete)}
     assert is_late(CLOSES, GRACE, **moments) is late
 
 
 def accept(session: Session, state: CompetitionState, *, begun: int | None, complete: int) -> bool:
-    """Whether an upload with these times (in seconds after the close) is taken as a late one."""
+    """Accept an upload with these times, in seconds after the close, and return whether it is late."""
     slug = state.competition.slug
     now = CLOSES + timedelta(seconds=complete)
     account = make_account(session, MOMENT)
@@ -184,10 +182,10 @@ def test_an_upload_begun_before_the_close_is_not_late_within_the_grace(
     assert accept(session, ready, begun=-5, complete=100) is False
     assert accept(session, ready, begun=-5, complete=900) is True
     assert accept(session, ready, begun=1, complete=100) is True
-    assert accept(session, ready, begun=None, complete=100) is True, "nobody can say that it began in time"
+    assert accept(session, ready, begun=None, complete=100) is True, "nothing shows that it began in time"
 
 
-def test_without_late_entries_the_window_is_the_grace(session: Session, ready: CompetitionState) -> None:
+def test_without_late_entries_only_the_grace_period_accepts(session: Session, ready: CompetitionState) -> None:
     assert accept(session, ready, begun=-5, complete=100) is False
     assert accept(session, ready, begun=None, complete=100) is False
     for begun, complete in ((1, 100), (-5, 900), (None, 900)):
@@ -195,6 +193,6 @@ def test_without_late_entries_the_window_is_the_grace(session: Session, ready: C
             accept(session, ready, begun=begun, complete=complete)
 
 
-def test_the_state_knows_whether_late_entries_are_taken(session: Session, now: datetime) -> None:
+def test_the_state_knows_whether_late_entries_are_accepted(session: Session, now: datetime) -> None:
     state = make_competition(session, now, late_submissions=True)
     assert state_of(session, state.competition.slug, now).competition.late_submissions is True

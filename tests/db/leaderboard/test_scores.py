@@ -1,4 +1,4 @@
-"""The score in SQL, and standings read from the tables, against their readable definitions."""
+"""Scores in SQL, and standings read from the tables, compared with their executable definitions."""
 
 import math
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ TAU = 0.25
 
 @pytest.fixture
 def state(session: Session, now: datetime) -> CompetitionState:
-    """A competition whose tracks have a threshold."""
+    """A competition with a threshold on both tracks."""
     made = make_competition(session, now)
     for kind in ("public", "private"):
         set_tau(session, made, kind, TAU, now)
@@ -36,7 +36,7 @@ def state(session: Session, now: datetime) -> CompetitionState:
 
 
 def rows_of(session: Session, state: CompetitionState, kind: str = "public") -> dict[str, float | None]:
-    """mifid by submission id, from the view that people with psql read."""
+    """MiFID by submission id, from the view for people with psql."""
     rows = session.execute(
         text("SELECT id, mifid FROM scores WHERE competition = :slug AND track = :kind"),
         {"slug": state.competition.slug, "kind": kind},
@@ -45,7 +45,7 @@ def rows_of(session: Session, state: CompetitionState, kind: str = "public") -> 
 
 
 @pytest.mark.parametrize("distance", [0.0, 5e-7, 1e-6, 0.1, TAU - 1e-15, TAU, TAU + 1e-15, 1.0])
-def test_sql_scores_are_the_formula_bit_for_bit(
+def test_sql_scores_equal_the_formula_exactly(
     session: Session, state: CompetitionState, now: datetime, distance: float
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=12.345, distance=distance, now=now)
@@ -92,13 +92,13 @@ def test_a_benchmark_is_shown_unranked_and_never_penalised(
     make_scored(session, state, honest, fid=20, distance=0.5, now=now)
     make_scored(session, state, line, fid=3, distance=0.01, now=now)
     lines = board_of(session, state)
-    assert [each.team_id for each in lines.page(0, None)] == [honest.id]
-    assert [(each.team_id, each.score, each.penalised) for each in lines.unranked(lines.benchmarks)] == [
+    assert [line.team_id for line in lines.page(0, None)] == [honest.id]
+    assert [(line.team_id, line.score, line.penalised) for line in lines.unranked(lines.benchmarks)] == [
         (line.id, 3.0, False)
     ]
 
 
-def test_copies_are_listed_apart_unless_the_team_has_an_honest_entry(
+def test_copies_are_listed_separately_if_the_team_has_no_honest_entry(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     copier, both = make_team(session, state, now), make_team(session, state, now)
@@ -121,7 +121,7 @@ def test_an_entry_that_did_not_end_as_scored_is_on_no_board(
     assert len(board_of(session, state, "private")) == 0
 
 
-def test_labels_change_the_version_for_those_who_see_them_only(
+def test_labels_change_the_version_only_for_people_who_see_them(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now)
@@ -137,21 +137,19 @@ def test_a_score_has_the_columns_of_the_statement() -> None:
     assert tuple(judged_entries().selected_columns.keys()) == Score._fields
 
 
-def test_the_stored_view_is_the_view_in_code(servers: Servers) -> None:
-    """A migration made the view; if the formula changes, a new migration must make it anew, of this statement."""
+def test_the_stored_view_matches_the_code(servers: Servers) -> None:
+    """A migration made the view. If the formula changes, a new migration must recreate it with this statement."""
     query = judged_entries().compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})  # type: ignore[no-untyped-call]
     engine = create_engine(servers.postgres.owner_url)
     with engine.connect() as connection:
         stored = connection.scalar(text("SELECT pg_get_viewdef('scores'::regclass)"))
-        connection.execute(text(f"CREATE TEMPORARY VIEW fresh_scores AS {query}"))
-        fresh = connection.scalar(text("SELECT pg_get_viewdef('fresh_scores'::regclass)"))
+        connection.execute(text(f"CREATE TEMPORARY VIEW current_scores AS {query}"))
+        current = connection.scalar(text("SELECT pg_get_viewdef('current_scores'::regclass)"))
     engine.dispose()
-    assert stored == fresh
+    assert stored == current
 
 
-def test_history_cannot_be_rewritten_by_the_services_own_role(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_the_service_role_cannot_rewrite_history(session: Session, state: CompetitionState, now: datetime) -> None:
     make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now)
     for statement in ("UPDATE measurements SET fid = 0", "DELETE FROM thresholds", "UPDATE labels SET label = 'ae'"):
         with pytest.raises(ProgrammingError, match="permission denied"), session.begin_nested():
@@ -171,7 +169,7 @@ entries = st.lists(
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries)
-def test_the_board_is_the_readable_definition(session: Session, drawn: list[tuple[int, float, float, int]]) -> None:
+def test_the_board_matches_the_definition(session: Session, drawn: list[tuple[int, float, float, int]]) -> None:
     with session.begin_nested() as savepoint:
         made = make_competition(session, MOMENT)
         set_tau(session, made, "public", TAU, MOMENT)

@@ -1,4 +1,4 @@
-"""Ranked columns, and scores in SQL, against their readable definition, on random competitions."""
+"""Ranked columns and scores in SQL, compared with their executable definition on random competitions."""
 
 import itertools
 import math
@@ -53,7 +53,7 @@ def moment_of(minute: int) -> datetime | None:
 
 
 class Prepared:
-    """Statements that the server plans once."""
+    """Statements that the server plans only once."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -69,8 +69,8 @@ class Prepared:
         return list(self.session.execute(text(f"EXECUTE {name}")))
 
 
-def scores_are_the_definition(ask: Any, drawn: DrawnCompetition, which: str) -> None:
-    """The formula in SQL, over everything that it joins, as of now."""
+def assert_scores_match_the_definition(ask: Any, drawn: DrawnCompetition, which: str) -> None:
+    """Compare the scores in SQL, with everything that they join, as of now."""
     kind = "private" if which == "private" else "public"
     expected = [entry for late in (False, True) for entry in drawn.field(kind, NOW, late=late)]
     rows = {row.ref: row for row in ask(statement_of(TRACK_OF_BOARD[which].id))}
@@ -90,14 +90,14 @@ def statement_of(track_id: int) -> Select[Any]:
 
 @pytest.fixture
 def tools(session: Session) -> Iterator[tuple[Writer, Prepared]]:
-    """What writes a competition, and what reads it."""
+    """A writer of competitions, and prepared statements that read them."""
     yield Writer(session, make_account(session, START).id), Prepared(session)
     session.execute(text("DEALLOCATE ALL"))
 
 
 @settings(max_examples=examples(1000, everyday=80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=competitions(), minute=MINUTES, which=BOARDS)
-def test_columns_read_from_the_tables_are_the_readable_definition(
+def test_columns_from_the_tables_match_the_definition(
     session: Session, tools: tuple[Writer, Prepared], drawn: DrawnCompetition, minute: int, which: str
 ) -> None:
     writer, ask = tools
@@ -111,13 +111,13 @@ def test_columns_read_from_the_tables_are_the_readable_definition(
         names = board_details.entry_info_of(session, order.refs, late=late, at=at)
         teams = order.judged.team[order.rows].tolist()
         assert [names[ref].team for ref in order.refs] == [drawn.name_at(team - BASE, minute) for team in teams]
-        scores_are_the_definition(ask.all, drawn, which)
+        assert_scores_match_the_definition(ask.all, drawn, which)
         savepoint.rollback()
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=competitions(), minute=MINUTES, which=BOARDS)
-def test_a_board_that_a_process_begins_to_keep_is_too(
+def test_a_newly_cached_board_matches_the_definition(
     session: Session, tools: tuple[Writer, Prepared], drawn: DrawnCompetition, minute: int, which: str
 ) -> None:
     writer, _ = tools
@@ -140,7 +140,7 @@ def test_a_board_that_a_process_begins_to_keep_is_too(
 
 @settings(max_examples=examples(200, everyday=60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=competitions(), minute=st.integers(-1, 10), second=st.sampled_from([0, 0, 30]), which=BOARDS)
-def test_a_board_of_any_past_moment_is_that_of_the_last_change_until_then(
+def test_a_past_board_is_that_of_the_last_change_before(
     session: Session, tools: tuple[Writer, Prepared], drawn: DrawnCompetition, minute: int, second: int, which: str
 ) -> None:
     writer, _ = tools

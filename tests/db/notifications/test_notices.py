@@ -1,4 +1,4 @@
-"""Notices: who gets which, by which channels, and only once."""
+"""Notices: who gets them, through which channels, and only once."""
 
 from datetime import datetime, timedelta
 
@@ -27,18 +27,17 @@ def state(session: Session, now: datetime) -> CompetitionState:
     return make_competition(session, now)
 
 
-def hook(session: Session, account: Account, now: datetime) -> int:
-    """A webhook."""
+def add_webhook(session: Session, account: Account, now: datetime) -> int:
+    """Register a webhook and return its id."""
     return webhooks.register(Acting(session, account, now), URL, secret="s", local=False).id
 
 
 def notices_of(session: Session, account: Account) -> list[str]:
-    """A person's notices, oldest first."""
-    return [each.kind for each in reversed(notifications.notices_page(session, account.id, limit=100))]
+    """The kinds of a person's notices, oldest first."""
+    return [notice.kind for notice in reversed(notifications.notices_page(session, account.id, limit=100))]
 
 
-def tell(session: Session, account: Account, kind: Kind, now: datetime) -> None:
-    """A notice of a kind."""
+def send_notice(session: Session, account: Account, kind: Kind, now: datetime) -> None:
     notices.notify(session, NoticeText(kind, "Subject", "Body.", "/somewhere"), now, accounts=[account.id])
 
 
@@ -51,7 +50,7 @@ def test_a_mail_goes_to_people_who_have_an_address_and_want_it(session: Session,
     notices.choose_mails(session, people["less@x.org"], {Kind.RULING: False})
     for account in people.values():
         for kind in (Kind.ENTRY_SCORED, Kind.RULING):
-            tell(session, account, kind, now)
+            send_notice(session, account, kind, now)
         assert notices_of(session, account) == ["entry-scored", "ruling"]
     sent = [mail.recipient for mail in session.query(Mail).order_by(Mail.recipient)]
     assert sent == ["default@x.org", "more@x.org", "more@x.org"]
@@ -70,22 +69,22 @@ def test_each_member_gets_one_notice_and_their_webhooks_one(
     team, other = (make_team(session, state, now) for _ in range(2))
     members = [join_team(session, team, now) for _ in range(3)]
     stranger = join_team(session, other, now)
-    own = [hook(session, members[1], now) for _ in range(2)]
-    hook(session, stranger, now)
-    ended = hook(session, members[2], now)
+    own = [add_webhook(session, members[1], now) for _ in range(2)]
+    add_webhook(session, stranger, now)
+    ended = add_webhook(session, members[2], now)
     webhooks.end(Acting(session, members[2], now), ended)
     notices.notify(session, NoticeText(Kind.RULING, "Subject", "Body.", "/x"), now, teams=[team.id])
     assert all(notices_of(session, member) == ["ruling"] for member in members)
     assert notices_of(session, stranger) == []
-    assert sorted(each.webhook_id for each in session.query(Delivery)) == own
+    assert sorted(delivery.webhook_id for delivery in session.query(Delivery)) == own
 
 
-def test_there_is_no_notice_of_what_was_taken_back(session: Session, now: datetime) -> None:
+def test_a_rolled_back_change_sends_no_notice(session: Session, now: datetime) -> None:
     account = make_account(session, now)
     account.email = "a@x.org"
-    hook(session, account, now)
+    add_webhook(session, account, now)
     before = session.begin_nested()
-    tell(session, account, Kind.RULING, now)
+    send_notice(session, account, Kind.RULING, now)
     before.rollback()
     assert [session.query(table).count() for table in (Notice, Mail, Delivery)] == [0, 0, 0]
 
@@ -106,7 +105,7 @@ def test_the_public_score_gives_a_notice_and_the_private_one_none(
         assert notices_of(session, member) == ["entry-scored"]
     (notice,) = notifications.notices_page(session, member.id, limit=9)
     assert (notice.subject, notice.link) == ("submission.zip has its public score", f"/submissions/{entry.id}")
-    assert not any(sign.isdigit() for sign in notice.body), "no number"
+    assert not any(sign.isdigit() for sign in notice.body), "it contains no number"
 
 
 def test_a_private_failure_gives_no_participant_a_notice(
@@ -137,7 +136,7 @@ def test_the_notice_of_a_rejection_has_its_reason(session: Session, state: Compe
     assert "Image 3 is 15x16. It does not count" in notice.body
 
 
-def test_our_fault_gives_a_notice_once_all_attempts_have_failed(
+def test_a_service_fault_gives_a_notice_after_all_attempts_failed(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     team = make_team(session, state, now)
@@ -161,10 +160,10 @@ def test_the_end_of_a_benchmark_gives_no_notice(session: Session, state: Competi
     team.benchmark = True
     entry = make_submission(session, state, team, now=now, status="scored")
     before = session.query(Notice).count()
-    lonely = Team(competition_id=state.competition.id, name="line", benchmark=True, created_at=now)
-    session.add(lonely)
+    line_team = Team(competition_id=state.competition.id, name="line", benchmark=True, created_at=now)
+    session.add(line_team)
     session.flush()
-    entry.team_id = lonely.id
+    entry.team_id = line_team.id
     notices.notify_end(session, entry, Kind.ENTRY_SCORED, now=now)
     assert session.query(Notice).count() == before
 
@@ -175,8 +174,8 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
     teams = [make_team(session, state, now) for _ in range(3)]
     members = [join_team(session, team, now, f"m{number}@x.org") for number, team in enumerate(teams)]
     elsewhere = join_team(session, make_team(session, make_competition(session, now), now), now, "other@x.org")
-    personal = hook(session, members[0], now)
-    hook(session, elsewhere, now)
+    personal = add_webhook(session, members[0], now)
+    add_webhook(session, elsewhere, now)
     author = make_account(session, now, "organizer")
     state.competition.closes_at = now - timedelta(days=1)
     session.flush()
@@ -188,14 +187,14 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
         assert notice.link == f"/competitions/{state.competition.slug}"
     assert notices_of(session, elsewhere) == notices_of(session, author) == []
     assert sorted(mail.recipient for mail in session.query(Mail)) == ["m0@x.org", "m1@x.org", "m2@x.org"]
-    assert [each.webhook_id for each in session.query(Delivery)] == [personal]
+    assert [delivery.webhook_id for delivery in session.query(Delivery)] == [personal]
 
 
-def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
+def test_read_marks_are_personal(session: Session, now: datetime) -> None:
     one, two = (make_account(session, now) for _ in range(2))
     for account in (one, two):
         for kind in (Kind.RULING, Kind.INVITATION, Kind.PUBLICATION):
-            tell(session, account, kind, now)
+            send_notice(session, account, kind, now)
     newest, middle, oldest = notifications.notices_page(session, one.id, limit=9)
     notices.mark_read(Acting(session, one, now), middle.id)
     assert notifications.count_unread(session, one.id) == 2
@@ -205,17 +204,17 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
     with pytest.raises(NotFound):
         notices.mark_read(Acting(session, two, now), middle.id)
     unread = notifications.notices_page(session, one.id, limit=9, unread=True)
-    assert [each.id for each in unread] == [
+    assert [notice.id for notice in unread] == [
         newest.id,
         oldest.id,
     ]
     older = notifications.notices_page(session, one.id, limit=9, before=newest.id)
-    assert [each.id for each in older] == [
+    assert [notice.id for notice in older] == [
         middle.id,
         oldest.id,
     ]
     notices.mark_all_read(Acting(session, one, now), up_to=middle.id)
-    assert notifications.count_unread(session, one.id) == 1, "what came after the page was made is still news"
+    assert notifications.count_unread(session, one.id) == 1, "newer notices than the page's are still unread"
     assert notifications.count_unread(session, two.id) == 3
 
 
@@ -228,29 +227,29 @@ def test_read_marks_are_ones_own(session: Session, now: datetime) -> None:
         "https://x:22/", "https://x:8080/", "https://x:0/",
     ],
 )  # fmt: skip
-def test_an_address_that_is_none_for_a_webhook(session: Session, now: datetime, url: str) -> None:
+def test_invalid_webhook_addresses_are_refused(session: Session, now: datetime, url: str) -> None:
     with pytest.raises(Invalid):
         webhooks.register(Acting(session, make_account(session, now), now), url, secret="s", local=False)
 
 
-def test_webhooks_are_few_and_ones_own(session: Session, now: datetime) -> None:
+def test_webhooks_are_limited_and_personal(session: Session, now: datetime) -> None:
     person, stranger = make_account(session, now), make_account(session, now)
-    own = [hook(session, person, now) for _ in range(webhooks.MAX_WEBHOOKS)]
-    assert [each.id for each in notifications.active_webhooks(session, person.id)] == own
+    own = [add_webhook(session, person, now) for _ in range(webhooks.MAX_WEBHOOKS)]
+    assert [webhook.id for webhook in notifications.active_webhooks(session, person.id)] == own
     with pytest.raises(NotFound):
         webhooks.end(Acting(session, stranger, now), own[0])
     with pytest.raises(NotFound):
         webhooks.deliveries(session, stranger, own[0], limit=1)
     with pytest.raises(Conflict):
-        hook(session, person, now)
+        add_webhook(session, person, now)
     webhooks.end(Acting(session, person, now), own[0])
-    assert hook(session, person, now)
+    assert add_webhook(session, person, now)
 
 
-def test_a_removed_webhook_is_sent_nothing_more(session: Session, now: datetime) -> None:
+def test_a_removed_webhook_gets_no_more_deliveries(session: Session, now: datetime) -> None:
     account = make_account(session, now)
-    personal = hook(session, account, now)
-    tell(session, account, Kind.RULING, now)
+    personal = add_webhook(session, account, now)
+    send_notice(session, account, Kind.RULING, now)
     webhooks.end(Acting(session, account, now), personal)
     assert webhooks.claim_deliveries(session, now=now, limit=9) == []
     (delivery,) = session.query(Delivery)

@@ -1,4 +1,4 @@
-"""Pages of flagged entries against the rows of all."""
+"""Pages of flagged entries, compared with all rows."""
 
 import random
 from dataclasses import replace
@@ -36,7 +36,7 @@ TEAMS, ENTRIES = 8, 45
 
 
 def competition(session: Session, now: datetime, draw: random.Random) -> CompetitionState:
-    """A competition in which everything that decides flags occurs, in random combinations."""
+    """A competition with random combinations of everything that decides flags."""
     state = make_competition(session, now, medals={"gold": 1, "silver": 2, "bronze": 3})
     for kind in draw.sample(TRACK_KINDS, draw.choice([1, 2, 2, 2])):
         set_tau(session, state, kind, TAU, now)
@@ -64,7 +64,7 @@ def competition(session: Session, now: datetime, draw: random.Random) -> Competi
 
 
 def _add_pairs(session: Session, state: CompetitionState, draw: random.Random, now: datetime) -> None:
-    """Some entries share images, with those of their own team, too."""
+    """Make some entries share images, also within a team."""
     refs = sorted(session.scalars(select(Submission.ref).where(Submission.competition_id == state.competition.id)))
     for _ in range(4):
         add_shared_images(session, *draw.sample(refs, 2), share=draw.choice([0.01, 0.05, 0.9]), now=now)
@@ -73,7 +73,7 @@ def _add_pairs(session: Session, state: CompetitionState, draw: random.Random, n
 def make_entry(
     session: Session, state: CompetitionState, draw: random.Random, teams: list[Any], now: datetime
 ) -> Submission:
-    """An entry of some team; some share their zip or their images."""
+    """An entry of a random team. Some entries share their zip or their images."""
     status = draw.choices(["scored", "queued", "rejected"], [8, 1, 1])[0]
     copied = draw.choice([0.0, 0.0, 0.0, 0.1, 0.9])
     entry = make_submission(session, state, draw.choice(teams), now=now, status=status, copied_share=copied)
@@ -107,7 +107,7 @@ def _add_entry(
 
 
 def add_reviews(session: Session, draw: random.Random, refs: list[int], people: list[Account], now: datetime) -> None:
-    """Reviews of some of the entries, by one or two people."""
+    """Add reviews of some entries, by one or two people."""
     for ref in draw.sample(refs, len(refs) // 3):
         for person in draw.sample(people, draw.choice([1, 2])):
             fields = {"submission_ref": ref, "label": "ae", "intent": None, "note": "", "created_at": now}
@@ -126,7 +126,7 @@ def all_rows(session: Session, flag_query: FlagQuery) -> list[FlaggedRow]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_pages_are_parts_of_all_rows(session: Session, now: datetime, seed: int) -> None:
+def test_pages_are_slices_of_all_rows(session: Session, now: datetime, seed: int) -> None:
     draw = random.Random(seed)
     state = competition(session, now, draw)
     people = [make_account(session, now) for _ in range(3)]
@@ -135,37 +135,37 @@ def test_pages_are_parts_of_all_rows(session: Session, now: datetime, seed: int)
     expected = all_rows(session, flag_query)
     assert len(expected) > ENTRIES // 4
     page = review_queue.list_flagged(session, state, people[0], limit=10 * ENTRIES)
-    assert [(each.ref, each.weight, each.state) for each in page.entries] == [
+    assert [(entry.ref, entry.weight, entry.state) for entry in page.entries] == [
         (row.ref, row.weight, row.state) for row in expected
     ]
-    assert [each.reasons for each in page.entries] == [
-        each.reasons for each in review_queue._with_reasons(session, state, expected)
+    assert [entry.reasons for entry in page.entries] == [
+        entry.reasons for entry in review_queue._with_reasons(session, state, expected)
     ]
     assert page.counts == {name: sum(row.state == name for row in expected) for name in STATES}
     for goal in page.goals:
         winning = [row for row in expected if row.found[f"{goal.track}_rank"] is not None]
         reviewed = [row for row in winning if row.state in {"unruled", "decided"}]
         assert (goal.places, goal.reviewed) == (len(winning), len(reviewed))
-    pages_are_parts_of_the_whole(session, state, people[0], expected)
+    assert_pages_are_slices(session, state, people[0], expected)
 
 
-def pages_are_parts_of_the_whole(
+def assert_pages_are_slices(
     session: Session, state: CompetitionState, reviewer: Account, expected: list[FlaggedRow]
 ) -> None:
-    """Pages of some states, from anywhere."""
+    """Compare pages of some states, from several starts, with all rows."""
     choices: tuple[tuple[QueueState, ...], ...] = (("open",), ("decided", "waiting"), STATES)
     for states in choices:
         of_states = [row.ref for row in expected if row.state in states]
         for after in (0, 3, len(of_states) - 1, len(of_states) + 5):
             page = review_queue.list_flagged(session, state, reviewer, states=states, after=max(after, 0), limit=4)
-            assert [each.ref for each in page.entries] == of_states[max(after, 0) :][:4]
+            assert [entry.ref for entry in page.entries] == of_states[max(after, 0) :][:4]
             assert page.more == (len(of_states) > max(after, 0) + 4)
 
 
-def test_the_statement_is_made_once_for_pages_of_one_shape(
+def test_the_statement_is_compiled_once_per_shape(
     session: Session, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the tau, the reviewer and the entries are: making it takes longer than PostgreSQL does."""
+    """Tau, reviewer and entries don't change the shape. Compiling takes longer than the query in PostgreSQL."""
     made = []
     whole = binary_copy.compiled
 

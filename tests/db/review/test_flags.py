@@ -31,7 +31,7 @@ TAU = 0.25
 
 @pytest.fixture
 def state(session: Session, now: datetime) -> CompetitionState:
-    """A competition with one medal, whose tracks have a threshold."""
+    """A competition with one medal and a threshold on both tracks."""
     made = make_competition(session, now, medals={"gold": 1, "silver": 1, "bronze": 1})
     for kind in ("public", "private"):
         set_tau(session, made, kind, TAU, now)
@@ -40,12 +40,11 @@ def state(session: Session, now: datetime) -> CompetitionState:
 
 @pytest.fixture
 def reviewer(session: Session, now: datetime) -> Account:
-    """Somebody who reviews."""
     return make_account(session, now)
 
 
 def entry(session: Session, state: CompetitionState, now: datetime, **numbers: Any) -> Submission:
-    """An entry of a team of its own on the public track; ordinary unless ``numbers`` say otherwise."""
+    """An entry of a new team on the public track; ordinary except for ``numbers``."""
     team = numbers.pop("team", None) or make_team(session, state, now)
     return make_scored(session, state, team, **{"fid": 50.0, "distance": 0.4, "now": now, **numbers})
 
@@ -53,15 +52,14 @@ def entry(session: Session, state: CompetitionState, now: datetime, **numbers: A
 def flagged(session: Session, state: CompetitionState, reviewer: Account, **asked: Any) -> dict[str, FlaggedEntry]:
     """The flagged entries by id, most decisive first."""
     flagged_entries = review_queue.list_flagged(session, state, reviewer, limit=100, **asked)
-    return {each.submission_id: each for each in flagged_entries.entries}
+    return {entry.submission_id: entry for entry in flagged_entries.entries}
 
 
 def names(flagged_entry: FlaggedEntry) -> set[str]:
-    """The reasons, by name."""
     return {reason.name for reason in flagged_entry.reasons}
 
 
-def test_each_reason_by_itself(session: Session, state: CompetitionState, reviewer: Account, now: datetime) -> None:
+def test_every_reason_for_a_flag(session: Session, state: CompetitionState, reviewer: Account, now: datetime) -> None:
     winner = entry(session, state, now, fid=10)
     ordinary = entry(session, state, now)
     penalised = entry(session, state, now, distance=0.2)
@@ -74,7 +72,7 @@ def test_each_reason_by_itself(session: Session, state: CompetitionState, review
     private = entry(session, state, now)
     add_measurement(session, state, private, fid=50, distance=0.1, now=now, kind="private")
     entries = flagged(session, state, reviewer)
-    assert {each: names(entries[each]) for each in entries} == {
+    assert {id_: names(entries[id_]) for id_ in entries} == {
         winner.id: {"medal-place"},
         penalised.id: {"penalised"},
         stake.id: {"penalised", "medal-at-stake"},
@@ -85,7 +83,7 @@ def test_each_reason_by_itself(session: Session, state: CompetitionState, review
     }
     assert ordinary.id not in entries
     assert beyond.id not in entries
-    weights = [each.weight for each in entries.values()]
+    weights = [entry.weight for entry in entries.values()]
     assert weights == sorted(weights, reverse=True)
     words = {reason.name: reason.words for reason in entries[stake.id].reasons}
     assert words["penalised"] == "Public: its distance 0.2000 is below tau = 0.2500."
@@ -107,7 +105,7 @@ def test_an_unpenalised_winner_with_a_strong_sign_precedes_the_penalised(
     add_evidence(session, state, penalised, now=now, **every_sign)
     add_evidence(session, state, winner, now=now, **SIGNS["repeats"])
     first, *_ = flagged(session, state, reviewer)
-    assert first == penalised.id, "a weak sign decides little"
+    assert first == penalised.id, "a weak sign has little weight"
     add_evidence(session, state, winner, now=now, **SIGNS["hash-copies"])
     entries = flagged(session, state, reviewer)
     assert next(iter(entries)) == winner.id
@@ -117,7 +115,9 @@ def test_an_unpenalised_winner_with_a_strong_sign_precedes_the_penalised(
     assert "unpenalised-win" not in names(entries[penalised.id])
 
 
-def test_where_tau_can_move_freely(session: Session, state: CompetitionState, reviewer: Account, now: datetime) -> None:
+def test_entries_within_the_tau_interval_are_flagged(
+    session: Session, state: CompetitionState, reviewer: Account, now: datetime
+) -> None:
     track = state.tracks["public"].id
     choice = {"interval": {"low": 0.2, "high": 0.3}}
     session.add(Threshold(track_id=track, tau=TAU, method="margin", choice=choice, reason="", created_at=now))
@@ -135,8 +135,8 @@ def test_the_same_zip_and_the_same_images(
     entry(session, state, now, fid=1)
     one, other, own, apart = (entry(session, state, now) for _ in range(4))
     other.sha256 = one.sha256
-    for each in (one, own):
-        each.pixels_sha256 = "ab" * 32
+    for same in (one, own):
+        same.pixels_sha256 = "ab" * 32
     merged = TeamMerge(
         competition_id=state.competition.id,
         team_id=own.team_id,
@@ -149,7 +149,7 @@ def test_the_same_zip_and_the_same_images(
     assert names(entries[one.id]) == {"same-zip", "shared-images"}
     assert names(entries[other.id]) == {"same-zip"}
     assert names(entries[own.id]) == {"shared-images"}
-    session.add(merged)  # now the images are twice one team's: a flagged entry's double
+    session.add(merged)  # now one team has the images twice: a duplicate of a flagged entry
     session.flush()
     entries = flagged(session, state, reviewer)
     assert names(entries[one.id]) == {"same-zip"}
@@ -160,7 +160,7 @@ def test_the_same_zip_and_the_same_images(
 def test_shared_images_of_two_teams(
     session: Session, state: CompetitionState, reviewer: Account, now: datetime
 ) -> None:
-    """Both are flagged, by the entry that shares most; few images and those of one's own team are no reason."""
+    """Both are flagged, with the entry that shares most. Few images, and images of the same team, are no reason."""
     entry(session, state, now, fid=1)
     one, other, most, few, mate = (entry(session, state, now) for _ in range(5))
     for ref, share in ((other.ref, 0.05), (most.ref, 0.3), (few.ref, 0.0499)):
@@ -171,17 +171,17 @@ def test_shared_images_of_two_teams(
     session.add(TeamMerge(**merged, **made))
     session.flush()
     entries = flagged(session, state, reviewer)
-    reasons = {each: [(one.name, one.words) for one in entries[each].reasons] for each in entries}
+    reasons = {id_: [(one.name, one.words) for one in entries[id_].reasons] for id_ in entries}
     team = entries[most.id].team
     assert reasons[one.id] == [
         ("shared-images", f"It shares images with entry {most.ref} of {team}: 30 images (30 %) are in both entries, 10"
          " of them pixel by pixel.")
     ]  # fmt: skip
-    assert {each for each in entries if names(entries[each]) == {"shared-images"}} == {one.id, other.id, most.id}
+    assert {id_ for id_ in entries if names(entries[id_]) == {"shared-images"}} == {one.id, other.id, most.id}
     assert not {few.id, mate.id} & set(entries)
 
 
-def test_late_entries_and_benchmarks_need_no_eyes(
+def test_late_entries_and_benchmarks_are_not_flagged(
     session: Session, state: CompetitionState, reviewer: Account, now: datetime
 ) -> None:
     late = entry(session, state, now, distance=0.1)
@@ -193,7 +193,7 @@ def test_late_entries_and_benchmarks_need_no_eyes(
     assert flagged(session, state, reviewer) == {}
 
 
-def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_the_states_of_a_flagged_entry(session: Session, state: CompetitionState, now: datetime) -> None:
     ann, ben = (make_account(session, now) for _ in range(2))
     for person in (ann, ben):
         give_role(session, state.competition.id, person, "reviewer", now)
@@ -201,7 +201,7 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
     two = entry(session, state, now, distance=0.12)
 
     def states(who: Account) -> dict[str, str]:
-        return {each: entry.state for each, entry in flagged(session, state, who).items()}
+        return {id_: entry.state for id_, entry in flagged(session, state, who).items()}
 
     assert states(ann) == {one.id: "open", two.id: "open"}
     reviews.review(Acting(session, ann, now), one.id, "legitimate", intent=None, note="")
@@ -221,7 +221,7 @@ def test_what_becomes_of_an_entry(session: Session, state: CompetitionState, now
     assert counts == {"open": 1, "waiting": 0, "disputed": 0, "unruled": 0, "decided": 1}
 
 
-def test_the_goal_counts_what_wins(session: Session, now: datetime, reviewer: Account) -> None:
+def test_the_goal_counts_winning_places(session: Session, now: datetime, reviewer: Account) -> None:
     made = make_competition(
         session, now, medals={"gold": 1, "silver": 1, "bronze": 2}, prizes=[{"place": 3, "amount": "a bone"}]
     )
@@ -250,11 +250,10 @@ SLIGHT: list[dict[str, Any]] = [
     {"repeats_pairs": 1, "repeats_p": 1e-9},
     {"authenticity_p": 1e-9, "authenticity_share": 0.76, "authenticity_expected": 0.8},
 ]
-"""Certain or large, never both."""
+"""Values that are either certain or large, never both."""
 
 
 def finding(name: str, value: float | None = None) -> dict[str, Any]:
-    """The finding of one quantity."""
     about = {"test": name, "name": name, "value": value, "unit": "share", "direction": "lower is better"}
     return about | {"sentence": f"The {name} of it.", "standard_error": None, "p_value": None}
 
@@ -263,7 +262,7 @@ def test_each_sign_of_copying_flags(
     session: Session, state: CompetitionState, reviewer: Account, now: datetime
 ) -> None:
     entry(session, state, now, fid=1)  # takes the medal
-    findings = [finding(each.finding) for each in signs.SIGNS]
+    findings = [finding(sign.finding) for sign in signs.SIGNS]
     entries = {}
     for name, numbers in SIGNS.items():
         entries[name] = entry(session, state, now)
@@ -277,24 +276,22 @@ def test_each_sign_of_copying_flags(
     add_measurement(session, state, entry(session, state, now), fid=1, distance=0.5, now=now, kind="private")
     for kind in ("public", "private"):
         add_evidence(session, state, both, now=now, kind=kind, findings=findings, **SIGNS["repeats"])
-    flagged_names = {
-        each: names(entry_) - {"medal-place"} for each, entry_ in flagged(session, state, reviewer).items()
-    }
-    expected = {each.id: {name} for name, each in entries.items()} | {both.id: {"repeats"}}
-    assert {each: reasons for each, reasons in flagged_names.items() if reasons} == expected
-    (words,) = [each.words for each in flagged(session, state, reviewer)[both.id].reasons]
+    flagged_names = {id_: names(entry_) - {"medal-place"} for id_, entry_ in flagged(session, state, reviewer).items()}
+    expected = {entry.id: {name} for name, entry in entries.items()} | {both.id: {"repeats"}}
+    assert {id_: reasons for id_, reasons in flagged_names.items() if reasons} == expected
+    (words,) = [reason.words for reason in flagged(session, state, reviewer)[both.id].reasons]
     assert words == "Both tracks: The repeats of it."
     add_evidence(session, state, again, now=now, findings=findings)  # the newest counts
     assert again.id not in flagged(session, state, reviewer)
-    for name, each in entries.items():
-        alone = review_queue.flags_of_entry(session, state, reviewer, submission=each)
-        assert (alone is None) == (each is again)
+    for name, submission in entries.items():
+        alone = review_queue.flags_of_entry(session, state, reviewer, submission=submission)
+        assert (alone is None) == (submission is again)
         assert alone is None or names(alone) == {name}
 
 
-def test_a_sign_says_the_same_of_numbers_as_of_columns() -> None:
+def test_signs_of_numbers_and_of_columns_agree() -> None:
     for name, numbers in SIGNS.items():
-        assert [each.name for each in signs.signs_of({**_nothing(), **numbers}, 8)] == [name]
+        assert [sign.name for sign in signs.signs_of({**_nothing(), **numbers}, 8)] == [name]
     for numbers in [*SLIGHT, {}]:
         assert not signs.signs_of({**_nothing(), **numbers}, 8)
 

@@ -1,4 +1,4 @@
-"""Publication: unfinished jobs before the final board, and failed jobs restarted."""
+"""Publication: the checklist before a board is published, and restarts of failed jobs."""
 
 import random
 from datetime import datetime, timedelta
@@ -57,7 +57,7 @@ from tests.factories import (
 
 @pytest.fixture
 def state(session: Session, now: datetime) -> CompetitionState:
-    """A competition that has closed, with medals for two places."""
+    """A closed competition with medals for two places."""
     made = make_competition(
         session,
         now,
@@ -66,16 +66,16 @@ def state(session: Session, now: datetime) -> CompetitionState:
         appeal_days=0,
         medals={"gold": 1, "silver": 2, "bronze": 2},
     )
-    set_tau(session, made, "public", 0.01, now)  # without it nobody has best public entries to be ranked by
+    set_tau(session, made, "public", 0.01, now)  # without it no team has best public entries
     set_tau(session, made, "private", 0.2, now)
     return made
 
 
 def open_points(session: Session, state: CompetitionState, now: datetime) -> dict[str, list[str]]:
-    """The open points, each with the entries behind it."""
+    """By open point: the ids of its entries."""
     points = checklist(session, state, now).points
     assert all(point.passed == (point.count == 0) for point in points)
-    return {point.name: [each.submission_id for each in point.concerns] for point in points if not point.passed}
+    return {point.name: [concern.submission_id for concern in point.concerns] for point in points if not point.passed}
 
 
 def rule(session: Session, entry: Submission, kind: str, now: datetime, *, memorising: bool | None = None) -> Ruling:
@@ -86,10 +86,10 @@ def rule(session: Session, entry: Submission, kind: str, now: datetime, *, memor
     return ruling
 
 
-def test_nothing_is_open_where_everything_is_done(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_no_point_is_open_when_everything_is_done(session: Session, state: CompetitionState, now: datetime) -> None:
     assert open_points(session, state, now) == {}
     best, second, third = (make_entry(session, state, now, fid=fid, distance=0.4) for fid in (10, 20, 30))
-    assert open_points(session, state, now) == {"medals": [best.id, second.id]}, "the third has no medal"
+    assert open_points(session, state, now) == {"medals": [best.id, second.id]}, "the third place has no medal"
     set_label(session, best, "legitimate", now)
     assert open_points(session, state, now) == {"medals": [second.id]}
     rule(session, second, "keep", now)
@@ -97,7 +97,7 @@ def test_nothing_is_open_where_everything_is_done(session: Session, state: Compe
     assert third.id
 
 
-def test_a_place_that_wins_money_is_a_place_to_review(session: Session, now: datetime) -> None:
+def test_places_that_win_prizes_need_a_review(session: Session, now: datetime) -> None:
     prizes = [{"place": 2, "amount": "$10,000"}]
     none: dict[str, int] = {"gold": 0, "silver": 0, "bronze": 0}
     state = make_competition(
@@ -119,21 +119,21 @@ def test_a_winner_labelled_as_memorising_needs_a_ruling(
     assert open_points(session, state, now) == {}
     set_label(session, cheater, "ae", now)
     assert open_points(session, state, now) == {"unruled": [cheater.id]}
-    (point,) = [each for each in checklist(session, state, now).points if each.name == "unruled"]
+    (point,) = [point for point in checklist(session, state, now).points if point.name == "unruled"]
     assert point.link.endswith("/review-queue?state=unruled")
     author = make_account(session, now, "organizer")
     with pytest.raises(Conflict, match="open points"):
         publication.publish(Acting(session, author, now), state, published=True, reason="Done.")
     rule(session, cheater, "disqualify", now)
-    assert open_points(session, state, now) == {"unruled": [no_winner.id]}, "it has moved up"
+    assert open_points(session, state, now) == {"unruled": [no_winner.id]}, "the next entry moves up"
     rule(session, no_winner, "keep", now)
     assert open_points(session, state, now) == {}
 
 
-def test_a_ruling_that_spared_a_winner_before_the_label_settles_nothing(
+def test_a_keep_ruling_before_the_label_settles_nothing(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    """Unless it disqualifies: the newest ruling counts."""
+    """A disqualification before the label does settle it. The newest ruling counts."""
     spared, judged = (make_entry(session, state, now, fid=fid, distance=0.4) for fid in (1, 2))
     before, later = now - timedelta(hours=2), now - timedelta(hours=1)
     rule(session, spared, "disqualify", before)
@@ -168,13 +168,13 @@ def test_a_winning_team_with_a_condemned_entry_needs_a_ruling(
     rule(session, others[2], "disqualify", now)
     set_label(session, labelled, "ae", now)
     points = open_points(session, state, now)
-    assert points.pop("unscored"), "their public scores are all that they have"
+    assert points.pop("unscored"), "they have only public scores"
     assert points == {"team-entries": [winner.id]}, "the third team wins nothing"
     teams = {"team_id": merged.id, "into_team_id": winner.team_id}
     session.add(TeamMerge(competition_id=state.competition.id, **teams, account_id=winner.account_id, created_at=now))
     session.flush()
-    [point] = [each for each in checklist(session, state, now).points if each.name == "team-entries"]
-    assert [(each.submission_id, each.words, each.evidence) for each in point.concerns] == [
+    [point] = [point for point in checklist(session, state, now).points if point.name == "team-entries"]
+    assert [(concern.submission_id, concern.words, concern.evidence) for concern in point.concerns] == [
         (
             winner.id,
             f"rank 1: entry {disqualified.ref} is disqualified",
@@ -187,9 +187,9 @@ def test_a_winning_team_with_a_condemned_entry_needs_a_ruling(
         ),
     ]
     rule(session, winner, "keep", now - timedelta(hours=1))
-    [point] = [each for each in checklist(session, state, now).points if each.name == "team-entries"]
+    [point] = [point for point in checklist(session, state, now).points if point.name == "team-entries"]
     assert (point.count, point.concerns[0].evidence) == (1, f"/submissions/{labelled.id}/review#review"), (
-        "labelled later"
+        "the label is newer than the ruling"
     )
     set_label(session, labelled, "other", now)
     assert "team-entries" not in open_points(session, state, now), "the newest label counts"
@@ -202,7 +202,7 @@ def test_a_winning_team_with_a_condemned_entry_needs_a_ruling(
 def test_a_winner_that_shares_images_with_another_team_needs_a_ruling(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    """An entry may repeat images of an earlier entry of its team: the first of each team counts."""
+    """An entry may repeat images of its team's earlier entries, so the first entry of a team counts."""
     first, second, third = (make_entry(session, state, now, fid=fid, distance=0.4) for fid in (1, 2, 3))
     draft = make_scored(session, state, second.team, fid=9, distance=0.4, now=now)
     for entry, hours in ((draft, 50), (third, 3), (first, 2), (second, 1)):
@@ -213,25 +213,25 @@ def test_a_winner_that_shares_images_with_another_team_needs_a_ruling(
     add_shared_images(session, third.ref, second.ref, share=0.04, now=now)
     first.pixels_sha256 = third.pixels_sha256 = "same"
     session.flush()
-    [point] = [each for each in checklist(session, state, now).points if each.name == "shared-images"]
+    [point] = [point for point in checklist(session, state, now).points if point.name == "shared-images"]
     order = f"Entry {draft.ref} of {second.team.name} came first: it was accepted 2 days before entry {first.ref} of"
     in_both = f"are in both entries, 10 of them pixel by pixel. {order} {first.team.name}."
     same = f"It has the same images as entry {third.ref} of {third.team.name}, and was accepted 1 hour after it."
-    assert {(each.submission_id, each.words) for each in point.concerns} == {
+    assert {(concern.submission_id, concern.words) for concern in point.concerns} == {
         (first.id, f"rank 1: entry {second.ref} of {second.team.name} shares images: 40 images (40 %) {in_both}"),
         (first.id, f"rank 1: entry {draft.ref} of {second.team.name} shares images: 30 images (30 %) {in_both}"),
         (first.id, f"rank 1: {same}"),
         (second.id, f"rank 2: entry {first.ref} of {first.team.name} shares images: 40 images (40 %) {in_both}"),
     }
-    assert {each.evidence for each in point.concerns} == {
+    assert {concern.evidence for concern in point.concerns} == {
         f"/submissions/{entry.id}/review#duplicates" for entry in (first, second)
     }
     rule(session, first, "keep", now)
     assert open_points(session, state, now)["shared-images"] == [second.id]
     rule(session, second, "keep", now - timedelta(minutes=1))
-    assert open_points(session, state, now)["shared-images"] == [second.id], "it was compared later"
+    assert open_points(session, state, now)["shared-images"] == [second.id], "the comparison is newer than the ruling"
     rule(session, second, "disqualify", now)
-    assert open_points(session, state, now)["shared-images"] == [third.id], "it has moved up"
+    assert open_points(session, state, now)["shared-images"] == [third.id], "the next entry moves up"
     rule(session, third, "keep", now)
     assert "shared-images" not in open_points(session, state, now)
 
@@ -267,7 +267,7 @@ def test_the_final_board_waits_for_appeals_against_the_provisional_one(session: 
         with pytest.raises(Conflict, match="already published" if not final else "open points"):
             publish(1, published=True, final=final)
     publish(1, published=False)
-    assert open_at(9) == {"appeals"}, "it was withdrawn before the time was over"
+    assert open_at(9) == {"appeals"}, "the board was withdrawn before the appeal time ended"
     publish(2, published=True, final=False)
     assert open_at(4.9) == {"appeals"}
     assert open_at(5) == set()
@@ -275,28 +275,28 @@ def test_the_final_board_waits_for_appeals_against_the_provisional_one(session: 
     with pytest.raises(Conflict, match="final board is already published"):
         publish(6, published=True, final=False)
     publish(6, published=False)
-    assert open_at(6) == set(), "teams had their time"
+    assert open_at(6) == set(), "the appeal time has passed"
 
 
 def test_an_open_competition_and_a_missing_threshold_are_points(session: Session, now: datetime) -> None:
     assert open_points(session, make_competition(session, now, appeal_days=0), now) == {"closed": [], "threshold": []}
 
 
-def test_who_is_within_two_standard_errors_of_tau_needs_a_ruling(
+def test_entries_within_two_standard_errors_of_tau_need_a_ruling(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    """Measured entries of the factory have a standard error of 0.001."""
+    """Measurements of the factory have a standard error of 0.001."""
     cases = {"far": (10, 0.2021), "near": (20, 0.2019), "freed": (15, 0.1985), "lost": (99, 0.1985), "below": (12, 0.1)}
     entries = {
         name: make_entry(session, state, now, fid=fid, distance=distance).id for name, (fid, distance) in cases.items()
     }
-    # The penalty moves "freed" and "lost" behind; without it "freed" had a medal, "lost" had none.
+    # Without their penalty, "freed" would have a medal and "lost" would not.
     assert set(open_points(session, state, now)["borderline"]) == {entries["near"], entries["freed"]}
     rule(session, session.query(Submission).filter_by(id=entries["near"]).one(), "waive", now)
     assert open_points(session, state, now)["borderline"] == [entries["freed"]]
 
 
-def test_reviews_without_a_decision_and_rebuttals_without_an_answer(
+def test_undecided_reviews_and_unanswered_rebuttals_are_points(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.4, now=now)
@@ -367,9 +367,7 @@ def test_unfinished_jobs_are_listed_by_kind(session: Session, now: datetime) -> 
     assert written.before == {"failed": {str(private.job.id): "No weights.\nSecond line"}}
 
 
-def test_a_late_entry_and_a_rejected_one_hold_nothing_up(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_late_and_rejected_entries_block_nothing(session: Session, state: CompetitionState, now: datetime) -> None:
     team = make_team(session, state, now)
     for status in ("scored", "queued"):
         make_submission(session, state, team, now=now, status=status).late = True
@@ -396,7 +394,7 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
         failed_jobs.restart(Acting(session, admin, now), 2**40)
     again = claim(session, now)
     assert again is not None
-    # A running job can be taken from its worker, whose result is then dropped.
+    # Restarting a running job takes it from its worker; the worker's result is dropped.
     failed_jobs.restart(Acting(session, admin, now), again.job.id)
     assert not outcomes.record_measurement(session, again, MEASURED, now=now)
     last = claim(session, now)
@@ -405,7 +403,7 @@ def test_a_failed_entry_waits_again_when_its_job_does(session: Session, now: dat
     session.refresh(entry)
     assert entry.status == "scored"
     assert [
-        each.after and each.after["queue"] for each in session.query(AuditEntry).filter_by(action="job.requeued")
+        entry.after and entry.after["queue"] for entry in session.query(AuditEntry).filter_by(action="job.requeued")
     ] == ["score"] * 2
 
 
@@ -432,15 +430,13 @@ def test_queues_have_depth_and_age(session: Session, state: CompetitionState, no
     assert held is not None
     waiting = leases.add_job(session, Queue.PREPARE, now=now)
     let_time_pass(session, 2 * LEASE)
-    row = {each.queue: each for each in failed_jobs.read_unfinished(session).queues}["prepare"]
+    row = {row.queue: row for row in failed_jobs.read_unfinished(session).queues}["prepare"]
     assert "prepare" not in before
     assert (row.waiting, row.due, row.oldest_due_at) == (2, 1, waiting.due_at)
     assert (row.running, row.lost) == (1, 1)
 
 
-def test_publication_needs_a_word_while_points_are_open(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_publication_with_open_points_needs_a_reason(session: Session, state: CompetitionState, now: datetime) -> None:
     author = make_account(session, now, "organizer")
     entry = make_entry(session, state, now, fid=1, distance=0.4)
     acting = Acting(session, author, now)
@@ -456,7 +452,7 @@ def test_publication_needs_a_word_while_points_are_open(
     publication.publish(acting, state, published=True, reason="Now.")
     final = {"published": True, "final": True}
     written = session.query(AuditEntry).filter(AuditEntry.action.like("board.%")).order_by(AuditEntry.id).all()
-    assert [(each.action, each.before, each.after) for each in written] == [
+    assert [(entry.action, entry.before, entry.after) for entry in written] == [
         (
             "board.published",
             {"published": False},
@@ -490,7 +486,7 @@ def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session,
 
 
 def by_definition(session: Session, state: CompetitionState) -> tuple[set[int], set[int]]:
-    """The refs of the points ``unscored`` and ``borderline``, entry by entry."""
+    """The refs of the points ``unscored`` and ``borderline``, computed entry by entry."""
     private = state.tracks["private"].id
     measured = {ref for (ref,) in session.query(Measurement.submission_ref).filter_by(track_id=private)}
     in_time = session.query(Submission).filter_by(status="scored", late=False)
@@ -511,9 +507,7 @@ def by_definition(session: Session, state: CompetitionState) -> tuple[set[int], 
     return {entry.ref for entry in in_time} - measured, near
 
 
-def test_points_over_columns_are_those_of_their_definition(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_points_over_columns_match_their_definition(session: Session, state: CompetitionState, now: datetime) -> None:
     draw = random.Random(5)
     state.competition.medals = {"gold": 4, "silver": 8, "bronze": 12}
     for number in range(40):
@@ -534,15 +528,15 @@ def test_points_over_columns_are_those_of_their_definition(
     assert len(near) > 1
     assert (points["unscored"].count, points["borderline"].count) == (len(unscored), len(near))
     ids = {entry.id: entry.ref for entry in session.query(Submission)}
-    listed = {name: [ids[each.submission_id] for each in points[name].concerns] for name in points}
+    listed = {name: [ids[concern.submission_id] for concern in points[name].concerns] for name in points}
     assert listed["unscored"] == sorted(unscored)[:MAX_CONCERNS]
     assert set(listed["borderline"]) == near or len(listed["borderline"]) == MAX_CONCERNS
 
 
-def test_what_was_not_seen_is_not_published(
+def test_a_board_changed_since_it_was_seen_is_not_published(
     session: Session, state: CompetitionState, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A re-tune after the organizer looked is refused, and so is one that is committed while the checklist is read."""
+    """Publication fails after a re-tune since the organizer looked, also if it commits while the checklist is read."""
     entry = make_entry(session, state, now, fid=1, distance=0.4)
     set_label(session, entry, "legitimate", now)
     acting = Acting(session, make_account(session, now, "organizer"), now)
@@ -569,10 +563,10 @@ def test_what_was_not_seen_is_not_published(
     monkeypatch.setattr(publication, "checklist", counted := Counted(checklist))
     seen = checklist(session, state, now).version
     publication.publish(acting, state, published=True, reason="Done.", after=seen)
-    assert counted.calls == 1, "nothing was changed meanwhile, so nothing is read while the competition is locked"
+    assert counted.calls == 1, "without a change, the checklist is not read again under the lock"
 
 
-def test_no_board_is_published_of_a_competition_that_is_open_again(
+def test_a_competition_that_reopened_is_not_published(
     session: Session, state: CompetitionState, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another organizer gives it more time while the checklist is read."""

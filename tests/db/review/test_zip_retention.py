@@ -1,4 +1,4 @@
-"""Which zips leave after the final publication: those that no decision rests on, and no others."""
+"""Zips removed after the final publication: only those that no decision depends on."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ LIMIT = 100
 
 @pytest.fixture
 def state(session: Session, now: datetime) -> CompetitionState:
-    """A competition with one winning place, whose board was published 40 days ago."""
+    """A competition with one winning place and a board published 40 days ago."""
     made = make_competition(session, now - timedelta(days=60), closes_at=now - timedelta(days=45), medals=ONE_WINNER)
     for kind in made.tracks:
         set_tau(session, made, kind, 0.01, now - timedelta(days=55))
@@ -44,7 +44,7 @@ def publish(
 
 
 def taken(session: Session, state: CompetitionState, now: datetime, limit: int = LIMIT) -> set[str]:
-    """The ids of the entries whose zips leave now."""
+    """Remove zips and return the ids of their entries."""
     keys = zip_retention.take_zips(session, state.competition.slug, DAYS, now=now, limit=limit)
     session.expire_all()
     gone = session.scalars(select(Submission).where(Submission.zip_removed_at == now)).all()
@@ -53,11 +53,11 @@ def taken(session: Session, state: CompetitionState, now: datetime, limit: int =
 
 
 def of_a_loser(session: Session, state: CompetitionState, now: datetime) -> Submission:
-    """An entry that wins nothing, made before the publication."""
+    """An entry that wins nothing, submitted before the publication."""
     return make_entry(session, state, now - timedelta(days=50), fid=90.0, distance=0.5)
 
 
-def test_zips_of_those_who_win_nothing_leave(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_zips_of_entries_that_win_nothing_are_removed(session: Session, state: CompetitionState, now: datetime) -> None:
     winner = make_entry(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
     other_of_winner = make_submission(session, state, winner.team, now=now - timedelta(days=50), status="rejected")
     loser = of_a_loser(session, state, now)
@@ -137,7 +137,7 @@ def merged_into_winner(session: Session, entry: Submission, now: datetime) -> No
 
 
 def job(now: datetime, **values: object) -> JobRow:
-    """A job that waits."""
+    """A waiting job."""
     return JobRow(state="waiting", priority=0, turn=0, attempts=0, due_at=now, created_at=now, **values)
 
 
@@ -146,7 +146,7 @@ def job(now: datetime, **values: object) -> JobRow:
     [reviewed, labelled, ruled, appealed, of_a_benchmark, late, with_job, to_be_released, merged_into_winner],
     ids=lambda keep: keep.__name__,
 )
-def test_what_a_decision_rests_on_stays(
+def test_zips_needed_for_a_decision_stay(
     keep: Callable[[Session, Submission, datetime], None], session: Session, state: CompetitionState, now: datetime
 ) -> None:
     make_entry(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
@@ -157,7 +157,7 @@ def test_what_a_decision_rests_on_stays(
     assert entry.id not in taken(session, state, now)
 
 
-def test_nothing_leaves_before_its_time(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_no_zip_is_removed_early(session: Session, state: CompetitionState, now: datetime) -> None:
     entry = of_a_loser(session, state, now)
     team = make_team(session, state, now)
     assert taken(session, state, now - timedelta(days=10)) == set()
@@ -172,7 +172,9 @@ def test_nothing_leaves_before_its_time(session: Session, state: CompetitionStat
     assert taken(session, state, now + timedelta(days=DAYS + 1)) == {entry.id, other.id}
 
 
-def test_no_zip_leaves_while_the_board_is_provisional(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_no_zip_is_removed_while_the_board_is_provisional(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     of_a_loser(session, state, now)
     assert zip_retention.competitions_past_retention(session, DAYS, now) == [state.competition.slug]
     publish(session, state, now - timedelta(days=39), final=False)
@@ -180,7 +182,7 @@ def test_no_zip_leaves_while_the_board_is_provisional(session: Session, state: C
     assert taken(session, state, now) == set()
 
 
-def test_zips_leave_in_batches(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_zips_are_removed_in_batches(session: Session, state: CompetitionState, now: datetime) -> None:
     winner = make_entry(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
     entries = {of_a_loser(session, state, now).id for _ in range(3)}
     assert len(taken(session, state, now, limit=2)) == 2
@@ -191,7 +193,7 @@ def test_zips_leave_in_batches(session: Session, state: CompetitionState, now: d
 
 
 @pytest.mark.parametrize("values", [{"blob_key": None}, {"sha256": None}, {"zip_removed_at": True}])
-def test_the_database_holds_an_entry_to_a_zip_or_a_removal(
+def test_the_database_requires_a_zip_or_a_removal(
     values: dict[str, object], session: Session, state: CompetitionState, now: datetime
 ) -> None:
     entry = of_a_loser(session, state, now)

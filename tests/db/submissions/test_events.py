@@ -1,4 +1,4 @@
-"""Events of submissions: every step in order, queue positions and waiting times, and nothing of the private track."""
+"""Submission events: every step in order, queue positions and waiting times, and no trace of the private track."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,13 +27,12 @@ def state(session: Session, now: datetime) -> CompetitionState:
     return make_competition(session, now)
 
 
-def look_at(session: Session, submission: Submission, now: datetime, after: int = 0) -> StatusSnapshot:
-    """One look."""
+def snapshot_of(session: Session, submission: Submission, now: datetime, after: int = 0) -> StatusSnapshot:
     return progress.status_snapshots(session, {submission.ref: after}, now=now)[submission.ref]
 
 
 def scored_after_a_lost_worker(session: Session, state: CompetitionState, now: datetime) -> Submission:
-    """A submission whose first scoring attempt was lost."""
+    """A submission scored at the second attempt, after the first worker vanished."""
     submission = queued(session, state, make_team(session, state, now), now)
     assert claim(session, now, "first")
     later = now + LEASE + timedelta(seconds=1)
@@ -56,7 +55,7 @@ def done(
     worker: str,
     queue: Queue = Queue.SCORE,
 ) -> None:
-    """A score or check that was made some time ago."""
+    """Add a finished score or check."""
     session.add(
         Job(
             queue=queue,
@@ -77,18 +76,18 @@ def done(
 
 def test_every_step_is_an_event_in_order_once(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
-    steps = look_at(session, submission, now).steps
+    steps = snapshot_of(session, submission, now).steps
     assert [step.status for step in steps] == STORY
     assert [step.is_last for step in steps] == [False] * 6 + [True]
     for number, step in enumerate(steps):
-        assert look_at(session, submission, now, after=step.id).steps == steps[number + 1 :]
+        assert snapshot_of(session, submission, now, after=step.id).steps == steps[number + 1 :]
 
 
-def test_one_look_serves_many_submissions_each_from_its_own_step(
+def test_one_query_reads_many_submissions_from_different_steps(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     first, second = (queued(session, state, make_team(session, state, now), now) for _ in range(2))
-    newest = look_at(session, first, now).steps[-1].id
+    newest = snapshot_of(session, first, now).steps[-1].id
     snapshots = progress.status_snapshots(session, {first.ref: newest, second.ref: 0}, now=now)
     assert snapshots[first.ref].steps == ()
     assert [step.status for step in snapshots[second.ref].steps] == STORY[:3]
@@ -101,30 +100,30 @@ def test_a_refused_step_leaves_no_trace(session: Session, state: CompetitionStat
     assert held
     assert not held.public
     retries.fail(session, held, error="no", reason="private", now=now)
-    assert [step.status for step in look_at(session, submission, now).steps] == STORY
+    assert [step.status for step in snapshot_of(session, submission, now).steps] == STORY
 
 
-def test_the_reason_comes_with_the_end(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_the_last_event_has_the_reason(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = received(session, state, make_team(session, state, now), now)
     held = claim(session, now, queue=Queue.CHECK)
     assert held
     retries.fail(session, held, error="a secret of ours", reason="Because.", now=now)
     session.refresh(submission)
-    assert (look_at(session, submission, now).steps[-1].status, submission.reason) == ("failed", "Because.")
-    assert look_at(session, submission, now).steps[-1].reason == "Because."
+    assert (snapshot_of(session, submission, now).steps[-1].status, submission.reason) == ("failed", "Because.")
+    assert snapshot_of(session, submission, now).steps[-1].reason == "Because."
 
 
 def test_nothing_of_the_private_track_is_an_event(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
-    before = look_at(session, submission, now)
+    before = snapshot_of(session, submission, now)
     held = claim(session, now + timedelta(hours=1))
     assert held
     assert not held.public
     assert job_queue.renew_lease(session, held.job.id, held.holder, stage="features", fraction=0.4, lease=LEASE)
-    assert look_at(session, submission, now) == before
+    assert snapshot_of(session, submission, now) == before
     assert before.progress == SubmissionProgress()
     assert outcomes.record_measurement(session, held, MEASURED, now=now)
-    assert look_at(session, submission, now) == before
+    assert snapshot_of(session, submission, now) == before
 
 
 def test_the_end_of_private_jobs_is_sent_to_nobody(session: Session, state: CompetitionState, now: datetime) -> None:
@@ -143,15 +142,15 @@ def test_the_end_of_private_jobs_is_sent_to_nobody(session: Session, state: Comp
         assert before == [session.query(table).count() for table in (Notice, Mail, Delivery, SubmissionEvent)]
 
 
-def test_a_job_of_a_scored_entry_is_no_event_either(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_a_job_of_a_scored_entry_is_no_event(session: Session, state: CompetitionState, now: datetime) -> None:
     submission = scored_after_a_lost_worker(session, state, now)
     leases.add_job(session, Queue.SCORE, submission=submission, track_id=state.tracks["public"].id, now=now)
     session.flush()
-    newest = look_at(session, submission, now).steps[-1].id
-    assert look_at(session, submission, now) == StatusSnapshot(
-        look_at(session, submission, now).steps, SubmissionProgress()
+    newest = snapshot_of(session, submission, now).steps[-1].id
+    assert snapshot_of(session, submission, now) == StatusSnapshot(
+        snapshot_of(session, submission, now).steps, SubmissionProgress()
     )
-    assert look_at(session, submission, now, after=newest).steps == ()
+    assert snapshot_of(session, submission, now, after=newest).steps == ()
 
 
 def test_the_place_in_the_queue_is_the_order_of_claims(
@@ -163,7 +162,7 @@ def test_the_place_in_the_queue_is_the_order_of_claims(
     assert job_queue.positions_of(session, [job.id for job in waiting]) == {
         job.id: job_queue.position_of(session, job) for job in waiting
     }
-    positions = {entry.ref: look_at(session, entry, now).progress.queue_position for entry in entries}
+    positions = {entry.ref: snapshot_of(session, entry, now).progress.queue_position for entry in entries}
     claimed = []
     while (held := claim(session, now)) is not None:
         claimed.append(held.job.submission_ref)
@@ -183,32 +182,32 @@ def test_the_estimate_is_from_recent_public_scores_of_the_track(
         done(session, state, kind="private", seconds=500, ended=now - timedelta(minutes=30), worker="old")
         done(session, other, seconds=700, ended=now - timedelta(minutes=30, seconds=number), worker="old")
     entries = [queued(session, state, make_team(session, state, now), now) for _ in range(5)]
-    assert look_at(session, entries[2], now).progress == SubmissionProgress(queue_position=3, estimate_seconds=None)
-    assert look_at(session, entries[2], now).progress.estimate_seconds is None, "no worker is in sight"
+    assert snapshot_of(session, entries[2], now).progress == SubmissionProgress(queue_position=3, estimate_seconds=None)
+    assert snapshot_of(session, entries[2], now).progress.estimate_seconds is None, "no worker is active"
     for worker in ("one", "two"):
         assert leases.claim_job(session, Queue.SCORE, holder=worker, worker=worker, now=now, lease=LEASE)
-    seen = [look_at(session, entry, now).progress for entry in entries]
-    assert [each.queue_position for each in seen] == [None, None, 1, 2, 3]
-    assert [each.estimate_seconds for each in seen] == [10, 10, 20, 20, 30]
-    later = look_at(session, entries[0], now + timedelta(seconds=4)).progress
+    seen = [snapshot_of(session, entry, now).progress for entry in entries]
+    assert [event.queue_position for event in seen] == [None, None, 1, 2, 3]
+    assert [event.estimate_seconds for event in seen] == [10, 10, 20, 20, 30]
+    later = snapshot_of(session, entries[0], now + timedelta(seconds=4)).progress
     assert later.estimate_seconds == 6
-    assert later == seen[0], "time that passes is no news"
+    assert later == seen[0], "passing time alone is no change"
     gone = now + LEASE + timedelta(seconds=1)
     let_time_pass(session, LEASE + timedelta(seconds=1))
-    assert look_at(session, entries[2], gone).progress.estimate_seconds is None
+    assert snapshot_of(session, entries[2], gone).progress.estimate_seconds is None
 
 
 def test_a_worker_between_two_jobs_still_counts(session: Session, state: CompetitionState, now: datetime) -> None:
     for worker, minutes in (("one", 0.1), ("two", 14), ("gone", 16)):
         done(session, state, seconds=10, ended=now - timedelta(minutes=minutes), worker=worker)
     entries = [queued(session, state, make_team(session, state, now), now) for _ in range(3)]
-    assert [look_at(session, entry, now).progress.estimate_seconds for entry in entries] == [10, 10, 20]
+    assert [snapshot_of(session, entry, now).progress.estimate_seconds for entry in entries] == [10, 10, 20]
 
 
-def test_an_entry_that_is_checked_is_told_when_it_will_be_scored(
+def test_an_entry_in_its_check_has_an_estimate_of_its_score(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    """Its score is made after those that wait for their scores and those that are checked before it, in fair turns."""
+    """Its score comes after those of waiting entries and of entries checked before it, in fair turns."""
     done(session, state, seconds=10, ended=now, worker="one")
     busy, other = make_team(session, state, now), make_team(session, state, now)
     for team in (busy, other):
@@ -216,26 +215,28 @@ def test_an_entry_that_is_checked_is_told_when_it_will_be_scored(
     done(session, state, seconds=1, ended=now, worker="checker", queue=Queue.CHECK)
     second = received(session, state, busy, now)
     first = received(session, state, make_team(session, state, now), now)
-    assert look_at(session, first, now).progress == SubmissionProgress(queue_position=2)
-    assert look_at(session, second, now).progress.estimate_seconds == 30, "behind both that wait"
-    assert look_at(session, first, now).progress.estimate_seconds == 40, "and behind the second, which is checked first"
+    assert snapshot_of(session, first, now).progress == SubmissionProgress(queue_position=2)
+    assert snapshot_of(session, second, now).progress.estimate_seconds == 30, "after both waiting entries"
+    assert snapshot_of(session, first, now).progress.estimate_seconds == 40, (
+        "and after the second, which is checked first"
+    )
     assert claim(session, now, queue=Queue.CHECK)
-    assert look_at(session, second, now).progress.estimate_seconds == 30
+    assert snapshot_of(session, second, now).progress.estimate_seconds == 30
 
 
-def test_a_check_that_takes_longer_than_the_wait_is_waited_for(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_a_long_check_extends_the_estimate(session: Session, state: CompetitionState, now: datetime) -> None:
     done(session, state, seconds=10, ended=now, worker="one")
     done(session, state, seconds=60, ended=now, worker="checker", queue=Queue.CHECK)
     entry = received(session, state, make_team(session, state, now), now)
-    assert look_at(session, entry, now).progress.estimate_seconds == 70
+    assert snapshot_of(session, entry, now).progress.estimate_seconds == 70
 
 
-def test_private_jobs_move_no_estimate_and_no_place(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_private_jobs_change_no_estimate_and_no_position(
+    session: Session, state: CompetitionState, now: datetime
+) -> None:
     done(session, state, seconds=10, ended=now - timedelta(seconds=5), worker="one")
     entries = [queued(session, state, make_team(session, state, now), now) for _ in range(2)]
-    before = look_at(session, entries[1], now)
+    before = snapshot_of(session, entries[1], now)
     assert before.progress.estimate_seconds == 20
     done(session, state, kind="private", seconds=500, ended=now - timedelta(seconds=5), worker="two")
     for worker, waits in (("three", False), ("four", False), ("", True)):
@@ -251,7 +252,7 @@ def test_private_jobs_move_no_estimate_and_no_place(session: Session, state: Com
             job.started_at = now
             job.lease_until = now + LEASE
     session.flush()
-    after = look_at(session, entries[1], now)
+    after = snapshot_of(session, entries[1], now)
     assert (after, after.progress.estimate_seconds) == (before, before.progress.estimate_seconds)
 
 
@@ -263,7 +264,7 @@ def test_the_history_cannot_be_rewritten(session: Session, state: CompetitionSta
 
 
 def add_job(session: Session, queue: Queue, now: datetime, **values: Any) -> None:
-    """A public job of the worker ``w``."""
+    """Add a public job of the worker ``w``."""
     session.add(Job(queue=queue, worker="w", priority=0, turn=0, due_at=now, attempts=1, created_at=now, **values))
 
 
@@ -271,7 +272,7 @@ def add_job(session: Session, queue: Queue, now: datetime, **values: Any) -> Non
 def test_a_worker_is_busy_with_a_job_of_another_queue(
     session: Session, now: datetime, with_history: bool, left: float
 ) -> None:
-    """It has run for 40 s. Such jobs take 3 minutes; one of an unknown duration is expected to take as long again."""
+    """The job has run for 40 s. Such jobs take 3 minutes. Without history, it is expected to take another 40 s."""
     state = make_competition(session, now)
     waiting = queued(session, state, make_team(session, state, now), now)
     done: dict[str, Any] = {"state": JobState.DONE, "started_at": now - timedelta(minutes=9)}

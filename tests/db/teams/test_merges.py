@@ -1,4 +1,4 @@
-"""Entries of merged teams: in the view, on the board, in quotas and in the queue."""
+"""Entries of merged teams in the view, on the board, in quotas and in the queue."""
 
 from datetime import datetime, timedelta
 
@@ -28,7 +28,7 @@ def state(session: Session, now: datetime) -> CompetitionState:
 
 
 def merge(session: Session, team: Team, into: Team, now: datetime) -> None:
-    """What accepting a merge writes down."""
+    """Write the rows of an accepted merge."""
     author = make_account(session, now)
     for team_id in (team.id, *merges.absorbed_ids(session, team.id)):
         session.add(
@@ -43,9 +43,7 @@ def merge(session: Session, team: Team, into: Team, now: datetime) -> None:
     session.flush()
 
 
-def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_a_merged_team_is_ranked_by_its_best_entry(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second, third, other = (make_team(session, state, now) for _ in range(4))
     fids = {first: 30.0, second: 20.0, third: 10.0, other: 15.0}
     entries = {team: make_scored(session, state, team, fid=fid, distance=0.5, now=now) for team, fid in fids.items()}
@@ -64,11 +62,11 @@ def test_a_merged_team_is_ranked_by_the_best_entry_of_all(
     assert [tuple(row) for row in stored] == [(first.id, 3), (other.id, 1)]
     assert merges.current_team(session, third.id) is first
     assert merges.absorbed_ids(session, first.id) == sorted([second.id, third.id])
-    assert merges.absorbed_ids(session, second.id) == [], "the newest row of a team counts"
-    assert entries[third].team_id == third.id, "what was, stays"
+    assert merges.absorbed_ids(session, second.id) == [], "a team's newest row counts"
+    assert entries[third].team_id == third.id, "earlier rows stay unchanged"
 
 
-def test_each_merge_is_another_version_of_the_board(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_a_merge_changes_the_boards_version(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second = (make_team(session, state, now) for _ in range(2))
     track = state.tracks["public"]
     before = board_details.version_of(session, track)
@@ -76,7 +74,7 @@ def test_each_merge_is_another_version_of_the_board(session: Session, state: Com
     assert board_details.version_of(session, track) != before
 
 
-def test_usage_and_lists_hold_what_was_merged(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_usage_and_lists_include_merged_teams(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second, other = (make_team(session, state, now) for _ in range(3))
     for team, status in ((first, "scored"), (second, "queued"), (second, "rejected"), (other, "scored")):
         make_submission(session, state, team, now=now, status=status)
@@ -84,13 +82,11 @@ def test_usage_and_lists_hold_what_was_merged(session: Session, state: Competiti
     usage = members.usage_of(session, first.id, now)
     assert (usage.charged, usage.pending, usage.rejected) == (2, 1, 1)
     listed = submissions.submissions_of(session, state.competition.id, team_id=first.id, before=None, limit=10)
-    assert sorted(each.team_id for each in listed) == [first.id, second.id, second.id]
+    assert sorted(entry.team_id for entry in listed) == [first.id, second.id, second.id]
     assert members.count_charged(session, [first.id, second.id]) == 2
 
 
-def test_the_queue_is_fair_to_the_merged_team_as_to_one(
-    session: Session, state: CompetitionState, now: datetime
-) -> None:
+def test_the_queue_treats_merged_teams_as_one(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second = (make_team(session, state, now) for _ in range(2))
     merge(session, second, first, now)
     jobs = []
@@ -102,7 +98,7 @@ def test_the_queue_is_fair_to_the_merged_team_as_to_one(
     assert jobs[1].turn == jobs[0].turn + 1
 
 
-def test_members_are_those_whose_newest_row_says_so(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_the_newest_row_decides_membership(session: Session, state: CompetitionState, now: datetime) -> None:
     account = make_account(session, now)
     team = teams.find_or_create_team(Acting(session, account, now), state.competition.id)
     elsewhere = make_team(session, state, now)
@@ -114,9 +110,11 @@ def test_members_are_those_whose_newest_row_says_so(session: Session, state: Com
     assert teams.find_or_create_team(Acting(session, account, now), state.competition.id) is elsewhere
 
 
-def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: CompetitionState, now: datetime) -> None:
+def test_entries_and_picks_belong_to_the_merged_team(session: Session, state: CompetitionState, now: datetime) -> None:
     ada, bob = make_account(session, now), make_account(session, now)
-    first, second = (teams.find_or_create_team(Acting(session, each, now), state.competition.id) for each in (ada, bob))
+    first, second = (
+        teams.find_or_create_team(Acting(session, account, now), state.competition.id) for account in (ada, bob)
+    )
     entries = [
         make_scored(session, state, team, fid=fid, distance=0.5, now=now)
         for team, fid in ((first, 30.0), (second, 10.0), (second, 20.0))
@@ -125,17 +123,17 @@ def test_entries_picks_and_bests_are_the_merged_teams(session: Session, state: C
     assert not access.is_own(session, entries[1], ada)
     merge(session, second, first, now)
     teams.join(session, first, [bob], now=now)
-    assert all(access.is_own(session, entry, each) for entry in entries for each in (ada, bob))
+    assert all(access.is_own(session, entry, account) for entry in entries for account in (ada, bob))
     assert final_picks.final_entries_of(session, state, first).chosen is None, (
-        "the choice of a team that is no more is no choice"
+        "picks of a team that no longer exists don't count"
     )
     assert final_picks.best_public(session, state, first.id) == (entries[1].ref, entries[2].ref)
     chosen = final_picks.pick(Acting(session, bob, now), state.competition.slug, [entries[0].id, entries[2].id])
-    assert [each.ref for each in chosen.picks] == [entries[0].ref, entries[2].ref]
+    assert [pick.ref for pick in chosen.picks] == [entries[0].ref, entries[2].ref]
     assert final_picks.picks_of(session, first.id) == (entries[0].ref, entries[2].ref)
 
 
-def test_late_entries_have_limits_and_a_board_apart_after_a_merge_too(
+def test_late_entries_keep_separate_limits_and_boards_after_a_merge(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     state.competition.late_submissions = True

@@ -1,4 +1,4 @@
-"""The bytes of a competition's zips are summed from an index, without reading its entries."""
+"""The sizes of a competition's zips are summed from an index, without reading entries."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -23,15 +23,15 @@ SUMS: dict[str, Callable[[Session, int], object]] = {
 
 @pytest.fixture
 def engine(servers: Servers) -> Iterator[Engine]:
-    """An engine with the role of the tables' owner."""
+    """An engine with the owner's role."""
     engine = create_engine(servers.postgres.owner_url, connect_args={"options": "-c timezone=utc"})
     yield engine
     engine.dispose()
 
 
 def drop_other_indexes(session: Session) -> None:
-    """Leave of the indexes that begin with the competition those of the sums, until the transaction is rolled back: for
-    so few rows all cost the same, and which is read would depend on what tests before have left in the table."""
+    """Drop the other indexes that begin with the competition, until the transaction is rolled back. With few rows all
+    indexes cost the same, and the choice would depend on rows of earlier tests."""
     for constraint in inspect(session.connection()).get_unique_constraints("submissions"):
         session.execute(text(f"ALTER TABLE submissions DROP CONSTRAINT {constraint['name']} CASCADE"))
     session.execute(text("DROP INDEX ix_submissions_competition"))
@@ -42,7 +42,7 @@ def test_bytes_are_summed_from_an_index_alone(session: Session, now: datetime, n
     drop_other_indexes(session)
     state = make_competition(session, now)
     make_submission(session, state, make_team(session, state, now), now=now, status="scored")
-    for way in ("seqscan", "bitmapscan"):  # what is chosen for so few rows
+    for way in ("seqscan", "bitmapscan"):  # the planner would choose these for few rows
         session.execute(text(f"SET LOCAL enable_{way} = off"))
     with explained_statements(session) as plans:
         SUMS[name](session, state.competition.id)

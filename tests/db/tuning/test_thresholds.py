@@ -1,4 +1,4 @@
-"""Choosing tau, taking it back, and what that changes."""
+"""Choosing and undoing tau, and the effects."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -66,7 +66,6 @@ def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]
 
 
 def effects_of(retuning: Retuning) -> dict[str, Any]:
-    """The reported effects of a choice."""
     impact = retuning.impact
     numbers = {
         "entries": impact.entries,
@@ -79,7 +78,7 @@ def effects_of(retuning: Retuning) -> dict[str, Any]:
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries, taus, taus)
-def test_a_preview_is_what_happens(
+def test_a_preview_matches_the_choice(
     session: Session, drawn: list[tuple[int, float, float, str | None, int]], first: float, second: float
 ) -> None:
     with session.begin_nested() as savepoint:
@@ -102,8 +101,10 @@ def test_a_preview_is_what_happens(
         assert effects_of(choose(session, state, author, second)[1]) == effects_of(preview)
         now = penalised()
         lists: dict[str, Any] = {name: page.rows for name, page in preview.lists.items()}
-        assert {each.submission_id for each in lists["penalised"]} == {id_ for id_ in now if now[id_] and not was[id_]}
-        assert {each.submission_id for each in lists["freed"]} == {id_ for id_ in now if was[id_] and not now[id_]}
+        assert {entry.submission_id for entry in lists["penalised"]} == {
+            id_ for id_ in now if now[id_] and not was[id_]
+        }
+        assert {entry.submission_id for entry in lists["freed"]} == {id_ for id_ in now if was[id_] and not now[id_]}
         after = ranks()
         assert {(move.team, move.before, move.after) for move in lists["moves"]} == {
             (team, before.get(team), after.get(team))
@@ -114,7 +115,7 @@ def test_a_preview_is_what_happens(
 
 
 def test_medals_and_reviews(session: Session, now: datetime) -> None:
-    """Six teams on ranks 1 to 6 at tau 0; the second is known to memorise, the fourth to be honest."""
+    """Six teams on ranks 1 to 6 at tau 0. The second is labelled as memorising, the fourth as honest."""
     state = make_competition(session, now, medals=MEDALS)
     rows = [(1.0, 0.1), (2.0, 0.2), (3.0, 0.3), (4.0, 0.4), (5.0, 0.5), (6.0, 0.6)]
     entry = [
@@ -125,7 +126,7 @@ def test_medals_and_reviews(session: Session, now: datetime) -> None:
     set_label(session, entry[3], "legitimate", now)
     author = make_account(session, now, "organizer")
     first = choose(session, state, author, 0.0)[1].impact
-    # Places 1 to 4 go to the first, third, fourth and fifth entry; the second is passed over.
+    # Places 1 to 4 go to the first, third, fourth and fifth entry; the second is skipped.
     assert vars(first.reviews) == {"places": 4, "looked": 5, "open": 3}
     retuning = choose(session, state, author, 0.15)[1]
     done = retuning.impact
@@ -145,7 +146,7 @@ def test_medals_and_reviews(session: Session, now: datetime) -> None:
     assert [change.label for change in penalised] == ["mgan"]
 
 
-def test_undo_restores_and_goes_on_going_back(session: Session, now: datetime) -> None:
+def test_repeated_undo_restores_earlier_choices(session: Session, now: datetime) -> None:
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
     author = make_account(session, now, "organizer")
 
@@ -187,9 +188,11 @@ def test_an_entry_that_came_later_is_in_no_earlier_difference(session: Session, 
     assert [change.memorization_distance for change in changes] == [0.2]
 
 
-def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime) -> None:
+def test_the_label_other_counts_only_with_a_memorising_ruling(session: Session, now: datetime) -> None:
     state = made(session, [(0, 1.0, 0.2, "other", 5), (1, 2.0, 0.4, "legitimate", 5), (2, 2.0, 0.3, None, 5)])
-    refs = sorted(each.ref for each in session.query(Submission).filter_by(competition_id=state.competition.id))
+    refs = sorted(
+        submission.ref for submission in session.query(Submission).filter_by(competition_id=state.competition.id)
+    )
     author = make_account(session, now, "organizer")
 
     def memorising() -> list[bool | None]:
@@ -217,13 +220,13 @@ def test_other_counts_only_if_its_ruling_says_so(session: Session, now: datetime
     session.add(EarlyLabel(submission_ref=refs[2], label="aug", source="hand", author_id=author.id, created_at=now))
     session.add(EarlyLabel(submission_ref=refs[1], label="aug", source="hand", author_id=author.id, created_at=now))
     session.flush()
-    assert memorising() == [None, False, None], "an early label is no decision"
+    assert memorising() == [None, False, None], "an early label decides nothing"
     infos = label_info_of(session, state.competition.id, early_labels=True)
     assert (infos[refs[2]].memorising, infos[refs[2]].early) == (True, True)
     assert (infos[refs[1]].memorising, infos[refs[1]].early) == (False, False)
 
 
-def test_every_method_says_what_it_would_choose_or_what_it_lacks(session: Session, now: datetime) -> None:
+def test_every_method_has_a_choice_or_a_missing_requirement(session: Session, now: datetime) -> None:
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
     options = {option.method: option for option in thresholds.method_options(entries_of(session, state))}
     assert list(options) == ["margin", "held_out", "otsu", "accuracy", "paper"]
@@ -232,7 +235,7 @@ def test_every_method_says_what_it_would_choose_or_what_it_lacks(session: Sessio
     assert options["otsu"].tau == pytest.approx(0.3)
 
 
-def test_older_choices_and_their_changes_come_by_pages(session: Session, now: datetime) -> None:
+def test_older_choices_and_changes_are_paged(session: Session, now: datetime) -> None:
     state = made(session, [(team, 1.0 + team, 0.1 + team / 100, None, 5) for team in range(6)])
     author = make_account(session, MOMENT, "organizer")
     ids = [choose(session, state, author, tau)[0].id for tau in (0.125, 0.2, 0.15)]
@@ -264,7 +267,7 @@ def test_two_choices_can_be_compared_afterwards(session: Session, now: datetime)
 
 
 def test_a_tau_chosen_while_another_is_computed_wins(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was judged is compared again under the lock, whether or not the organizer named the tau that was seen."""
+    """The compared tau is checked again under the lock, even if the organizer did not send the tau that they saw."""
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
     author = make_account(session, MOMENT, "organizer")
     choose(session, state, author, 0.1)
