@@ -67,7 +67,7 @@ def build(target: str) -> None:
     """Build an image with buildah, tagged ``kennel-TARGET``."""
     make_base()
     options = ["--isolation", "chroot", "--network", "host", "--pull-never", "--format", "docker", "--layers"]
-    if CERTIFICATES.exists():  # this machine may trust authorities of its own
+    if CERTIFICATES.exists():  # this machine may have its own authorities
         options += ["--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro"]
     options += ["--build-arg", f"PYTHON_IMAGE={BASE}", "--target", target, "--tag", f"kennel-{target}"]
     buildah("bud", *options, "--file", "deploy/Dockerfile", ".")

@@ -80,7 +80,7 @@ PROMISES = (
     ),
     Promise(
         "While the database is busy or away, recording a result is retried, not its computation.",
-        f"{RECORDING}::test_a_score_waits_until_a_lock_is_free",
+        f"{RECORDING}::test_recording_waits_until_a_lock_is_free",
         "worker/runtime/recording.py",
         "        except UNAVAILABLE as error:",
         "        except ZeroDivisionError as error:",
@@ -112,7 +112,7 @@ PROMISES = (
     ),
     Promise(
         "A worker that stops receiving messages is restarted.",
-        "tests/worker/scoring/test_consumption.py::test_only_a_worker_that_is_idle_while_messages_wait_is_stuck",
+        "tests/worker/scoring/test_consumption.py::test_only_an_idle_worker_with_waiting_messages_is_stuck",
         "worker/runtime/consumption.py",
         "self._checks + 1 if is_suspect else 0",
         "0",
@@ -186,7 +186,7 @@ PROMISES = (
     ),
     Promise(
         "A zip that changes in the store is Kennel's fault, never the team's.",
-        "tests/worker/scoring/test_damaged_zips.py::test_it_is_not_held_against_the_team",
+        "tests/worker/scoring/test_damaged_zips.py::test_a_damaged_zip_costs_the_team_nothing",
         "worker/runtime/decoded_images.py",
         "    blobs.require_unchanged(stored.key, stored.sha256)\n",
         "",
@@ -217,7 +217,7 @@ PROMISES = (
     ),
     Promise(
         "A worker with a wrong clock does not start.",
-        "tests/worker/scoring/test_startup.py::test_a_wrong_clock",
+        "tests/worker/scoring/test_startup.py::test_a_wrong_clock_stops_a_worker",
         "scorer/db/session.py",
         "    if abs(skew) > MAX_SKEW:",
         "    if abs(skew) < timedelta():",
@@ -225,7 +225,7 @@ PROMISES = (
     ),
     Promise(
         "A broken worker delays entries but fails none.",
-        f"{HEALTH}::test_a_broken_worker_alone_fails_nobody",
+        f"{HEALTH}::test_a_broken_worker_alone_fails_no_entry",
         "worker/dispatch.py",
         "if lacks_something or context.health.is_suspect else",
         "if lacks_something else",
@@ -233,7 +233,7 @@ PROMISES = (
     ),
     Promise(
         "A missing resource that the operator must provide costs an entry no attempt.",
-        f"{HEALTH}::test_what_the_operator_must_provide_costs_no_attempt",
+        f"{HEALTH}::test_missing_requirements_cost_no_attempt",
         "scorer/jobs/retries.py",
         "    job.attempts -= 1\n    job.deferrals += 1\n",
         "    job.deferrals += 1\n",
@@ -241,14 +241,14 @@ PROMISES = (
     ),
     Promise(
         "A stopping worker returns its job without using an attempt.",
-        f"{HEALTH}::test_a_worker_that_stops_gives_its_job_back",
+        f"{HEALTH}::test_a_stopping_worker_requeues_its_job",
         "worker/runtime/heartbeat.py",
         "        if stopping.value:\n            raise WorkerStopping(self.job)\n",
         "",
     ),
     Promise(
         "A computing worker process that gets SIGTERM returns its job without using an attempt, and ends.",
-        f"{HEALTH}::test_a_computing_worker_gives_its_job_back_and_ends_on_sigterm",
+        f"{HEALTH}::test_a_computing_worker_requeues_its_job_and_ends_on_sigterm",
         "worker/runtime/startup.py",
         "@worker_shutting_down.connect\n",
         "",
@@ -309,7 +309,7 @@ PROMISES = (
     ),
     Promise(
         "A webhook that may not have arrived is sent again with the same id.",
-        "tests/worker/notifications/test_webhook_delivery.py::test_what_a_lost_sender_left_is_sent_again_under_the_same_id",
+        "tests/worker/notifications/test_webhook_delivery.py::test_a_lost_senders_delivery_is_sent_again_with_the_same_id",
         "scorer/db/notifications.py",
         "PENDING_STATES = (DeliveryState.WAITING, DeliveryState.SENDING)",
         "PENDING_STATES = (DeliveryState.WAITING,)",

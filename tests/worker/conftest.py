@@ -1,4 +1,4 @@
-"""The service of the API's tests, for the worker's part in it."""
+"""The service of the API tests, for tests of the worker."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ __all__ = ["service"]
 
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
-    """One thread, on which networks this small are fastest."""
+    """Use one thread, which is fastest for networks this small."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

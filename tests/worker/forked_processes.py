@@ -1,15 +1,17 @@
-"""The processes that this process's fork servers have forked and that still run."""
+"""Finds the running processes that this process's fork servers forked."""
 
 import psutil
 
 
 def forked_processes() -> set[int]:
-    """Their numbers."""
+    """The ids of these processes."""
     found = set()
     for child in psutil.Process().children():
         try:
             if "scorer.confinement.fork_server" in child.cmdline():
-                found |= {each.pid for each in child.children() if each.status() != psutil.STATUS_ZOMBIE}
+                found |= {
+                    grandchild.pid for grandchild in child.children() if grandchild.status() != psutil.STATUS_ZOMBIE
+                }
         except psutil.NoSuchProcess:
             continue
     return found

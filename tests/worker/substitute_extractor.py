@@ -1,4 +1,4 @@
-"""A cheap extractor in the place of efficientnet_lite0, for tests of which extractor measures what."""
+"""A cheap substitute for efficientnet_lite0, for tests with two extractors."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ from worker.runtime import context
 
 @pytest.fixture(autouse=True)
 def substitute_extractor() -> Iterator[None]:
-    """Workers of this module project pixels to features, with another projection than tiny's."""
+    """Make workers project pixels to features, with another projection than tiny's."""
     real = find_extractor("efficientnet_lite0")
     substitute = replace(
         find_extractor("tiny"), name=real.name, version=real.version, weights_sha256=real.weights_sha256, input_size=32

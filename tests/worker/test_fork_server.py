@@ -1,4 +1,4 @@
-"""The fork server of limited processes: what its processes have, when it is replaced, and that it ends."""
+"""The fork server of limited processes: the processes' resources, the server's replacement and its end."""
 
 import ctypes
 import json
@@ -25,17 +25,17 @@ SECONDS = 60.0
 
 
 def main(what: str) -> None:
-    """What a process does that this module's tests start; it is not confined."""
-    if what == "tell":
+    """The program of the processes that these tests start, without confinement."""
+    if what == "report":
         files = [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208
-        told = {
+        report_of = {
             "server": os.getppid(),
             "files": sorted(file for file in files if Path(f"/proc/self/fd/{file}").exists()),
             "environment": sorted(os.environ),
             "input": sys.stdin.read(),
             "signals": signal.pthread_sigmask(signal.SIG_BLOCK, []) == set(),
         }
-        sys.stdout.write(json.dumps(told))
+        sys.stdout.write(json.dumps(report_of))
     elif what == "crash":
         ctypes.string_at(0)
     elif what == "sleep":
@@ -44,32 +44,32 @@ def main(what: str) -> None:
         raise ValueError(what)
 
 
-def told(what: str = "tell") -> Any:
-    """What a process tells on standard output; None for nothing."""
+def report_of(what: str = "report") -> Any:
+    """Start a process and return its output, parsed if it is a report."""
     output = os.memfd_create("output")
-    asked, asks = os.pipe()
+    read_end, write_end = os.pipe()
     try:
-        os.write(asks, b"a question")
-        os.close(asks)
-        process = start_process(__name__, [what], [asked, output, output])
+        os.write(write_end, b"a question")
+        os.close(write_end)
+        process = start_process(__name__, [what], [read_end, output, output])
         assert process.wait(SECONDS)
         process.close()
         answer = os.pread(output, 1 << 16, 0)
     finally:
-        os.close(asked)
+        os.close(read_end)
         os.close(output)
-    return json.loads(answer) if what == "tell" else answer
+    return json.loads(answer) if what == "report" else answer
 
 
 @pytest.fixture(autouse=True)
 def own_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server of this test's own."""
+    """A separate server for every test."""
     monkeypatch.setattr(fork_server, "_server", None)
 
 
 def test_a_process_has_the_given_files_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://kennel:secret@127.0.0.1/kennel")
-    answer = told()
+    answer = report_of()
     assert answer["input"] == "a question"
     assert answer["files"] == [0, 1, 2]
     assert "PYTHONPATH" in answer["environment"]
@@ -78,72 +78,72 @@ def test_a_process_has_the_given_files_and_nothing_else(monkeypatch: pytest.Monk
 
 
 def test_one_server_forks_process_after_process() -> None:
-    assert told()["server"] == told()["server"]
+    assert report_of()["server"] == report_of()["server"]
 
 
-def test_a_server_whose_process_has_crashed_is_replaced() -> None:
-    """The next one has another layout of memory. What fails in Python, or is killed, has learnt nothing."""
-    first = told()["server"]
-    assert b"ValueError: nonsense" in told("nonsense")
+def test_a_server_with_a_crashed_process_is_replaced() -> None:
+    """The new server has another memory layout. A Python error or a kill reveals nothing of the layout."""
+    first = report_of()["server"]
+    assert b"ValueError: nonsense" in report_of("nonsense")
     sleeping = start_process(__name__, ["sleep"], [0, 1, 2])
     assert not sleeping.wait(0)
     assert len(forked_processes()) == 1
-    assert told()["server"] == first
-    told("crash")
-    second = told()["server"]
+    assert report_of()["server"] == first
+    report_of("crash")
+    second = report_of()["server"]
     assert second != first
-    assert not sleeping.wait(0), "the former server stays for its other processes"
+    assert not sleeping.wait(0), "the earlier server stays for its other processes"
     sleeping.close()
     assert forked_processes() == set()
-    assert told()["server"] == second
+    assert report_of()["server"] == second
 
 
 def test_a_killed_server_is_replaced() -> None:
-    first = told()["server"]
+    first = report_of()["server"]
     os.kill(first, signal.SIGKILL)
-    assert told()["server"] != first
+    assert report_of()["server"] != first
 
 
-def test_a_service_that_is_asked_to_end_reads_what_it_has_begun() -> None:
-    """A terminal and systemd ask all of its processes: the web process finishes its requests."""
-    server = told()["server"]
+def test_a_service_that_ends_finishes_its_reads() -> None:
+    """A terminal and systemd signal all processes, and the web process must finish its requests."""
+    server = report_of()["server"]
     reading = start_process(__name__, ["sleep"], [0, 1, 2])
     for process in (server, *forked_processes()):
         os.kill(process, signal.SIGTERM)
         os.kill(process, signal.SIGINT)
-    assert told()["server"] == server
+    assert report_of()["server"] == server
     assert not reading.wait(0.2)
     reading.close()
 
 
-def test_a_server_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
     with pytest.raises(RuntimeError, match="did not start a process"):
-        told()
+        report_of()
 
 
-def test_a_fork_of_the_process_that_it_serves_has_a_server_of_its_own() -> None:
-    """As the processes that Celery forks; and the parent's outlives them."""
-    first = told()["server"]
+def test_a_fork_of_the_served_process_has_its_own_server() -> None:
+    """For example a process that Celery forks. The parent's server outlives it."""
+    first = report_of()["server"]
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.write(writes, str(told()["server"]).encode())
+            os.write(writes, str(report_of()["server"]).encode())
         finally:
             os._exit(0)
     os.waitpid(child, 0)
     assert int(os.read(reads, 32)) != first
-    assert told()["server"] == first
+    assert report_of()["server"] == first
     os.close(reads)
     os.close(writes)
 
 
-def test_server_and_processes_end_with_whom_they_serve() -> None:
+def test_server_and_processes_end_with_the_served_process() -> None:
     program = "\n".join(
         (
-            "from tests.worker.test_fork_server import told, start_process",
-            "print(told()['server'], flush=True)",
+            "from tests.worker.test_fork_server import report_of, start_process",
+            "print(report_of()['server'], flush=True)",
             "start_process('scorer.archive.decoder_process', ['8', '1', '99', '0'], [0, 1, 2, 0]).wait(3600)",
         )
     )
@@ -157,8 +157,8 @@ def test_server_and_processes_end_with_whom_they_serve() -> None:
     assert (len(gone), alive) == (1, [])
 
 
-def test_nothing_is_imported_for_an_upload_that_the_server_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does the server import what reads no upload: torch, or the database."""
+def test_uploads_need_no_imports_beyond_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server also imports nothing that uploads don't need, such as torch or the database."""
     calls: list[Any] = []
     monkeypatch.setattr(limited_listing, "call_limited", lambda check, *_, **__: calls.append(check))
     content = zipped([("a.py", b"")])

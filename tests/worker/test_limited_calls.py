@@ -1,4 +1,4 @@
-"""Functions called in limited processes: untrusted bytes, whichever way they come, cost their own call alone."""
+"""Functions called in limited processes: untrusted bytes affect only their own call."""
 
 import ctypes
 import errno
@@ -31,8 +31,8 @@ from tests.worker.forked_processes import forked_processes
 from worker.maintenance import cleanup
 
 
-def told(parts: Sequence[bytes], what: str) -> Any:
-    """What the process answers or does."""
+def perform(parts: Sequence[bytes], what: str) -> Any:
+    """Run an action in the process and return its result."""
     acts: dict[str, Callable[[], Any]] = {
         "echo": lambda: [part.decode() for part in parts],
         "refuse": refuse,
@@ -56,7 +56,7 @@ def told(parts: Sequence[bytes], what: str) -> Any:
 
 
 def ask(parts: Sequence[bytes], what: str, *, purpose: Purpose = DIRECTORY, seconds: float = 60) -> Any:
-    return call_limited(told, lambda: parts, what, purpose=purpose, seconds=seconds)
+    return call_limited(perform, lambda: parts, what, purpose=purpose, seconds=seconds)
 
 
 def refuse() -> None:
@@ -89,7 +89,7 @@ def test_a_refusal_comes_out_cleaned() -> None:
         ("bomb", "needs more memory to read than it may use"),
     ],
 )
-def test_what_bytes_do_to_the_process_is_their_refusal(what: str, how: str) -> None:
+def test_bytes_that_harm_the_process_are_refused(what: str, how: str) -> None:
     seconds = 3 if what == "hang" else 60
     error = refusal(lambda: ask([b"x"], what, seconds=seconds))
     assert (error.slug, error.message) == ("unreadable", f"The file {how}.")
@@ -133,7 +133,7 @@ def test_calls_wait_for_their_turn_before_they_read(monkeypatch: pytest.MonkeyPa
     with ThreadPoolExecutor(1) as pool:
         with purpose.turns.turn():
             monkeypatch.setattr(limited_call, "WAIT_SECONDS", 0.01)
-            error = refusal(lambda: call_limited(told, read, "echo", purpose=purpose))
+            error = refusal(lambda: call_limited(perform, read, "echo", purpose=purpose))
             assert (type(error), error.slug) == (Unavailable, "busy")
             monkeypatch.setattr(limited_call, "WAIT_SECONDS", 60)
             waiting = pool.submit(ask, [b"x"], "echo", purpose=purpose)
@@ -142,7 +142,7 @@ def test_calls_wait_for_their_turn_before_they_read(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_answer_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever talks without an end fills no memory of this process's either."""
+    """An endless answer does not fill this process's memory."""
     sizes: list[int] = []
     memory = limited_call._memory
 
@@ -157,14 +157,14 @@ def test_an_answer_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None
     assert max(sizes) == MAX_ANSWER_BYTES
 
 
-def test_it_can_neither_open_files_nor_start_processes() -> None:
+def test_the_process_cannot_open_files_or_start_processes() -> None:
     assert ask([], "open") == "Function not implemented"
     assert ask([], "fork") == "Function not implemented"
     if os.geteuid() == 0:
         assert ask([], "user") != 0
 
 
-def test_it_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://kennel:secret@127.0.0.1/kennel")
     names = ask([], "environment")
     assert "PYTHONPATH" in names
@@ -172,7 +172,7 @@ def test_it_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_process_that_does_not_start_is_no_fault_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(told, "__module__", "scorer.no_such_module")
+    monkeypatch.setattr(perform, "__module__", "scorer.no_such_module")
     with pytest.raises(RuntimeError, match=r"did not start: .*No module named"):
         ask([b"x"], "echo")
 
@@ -181,8 +181,8 @@ def many_entries(count: int) -> io.BytesIO:
     return raw_zip([BrokenZipEntry(f"{index}/".encode(), b"") for index in range(count)])
 
 
-def test_directories_are_judged_as_in_this_process() -> None:
-    """By a limited process and without one: the same refusal, or none."""
+def test_directories_are_checked_as_in_this_process() -> None:
+    """A limited process and this process give the same refusal, or none."""
     names = [("a.png", b"x"), ("A.png", b"x")]
     files = {
         "fine": zipped(pngs()),
@@ -213,7 +213,7 @@ def test_directories_are_judged_as_in_this_process() -> None:
     assert refusal(lambda: list_images(files["many"], spec)).slug == "too-many-files"
 
 
-def test_a_zip_of_code_lists_not_more_than_anybody_can_read() -> None:
+def test_a_zip_of_code_lists_a_limited_number_of_files() -> None:
     file = many_entries(20)
     error = refusal(lambda: require_files(file, 10, MAX_DIRECTORY_BYTES, limited=True))
     assert (error.slug, error.message) == ("too-many-files", "The zip lists more than 10 files.")
@@ -236,20 +236,20 @@ NO_NOTEBOOKS = (
 )
 
 
-def test_a_notebook_is_found_whatever_its_cells_hold() -> None:
+def test_a_notebook_is_recognised_with_any_cells() -> None:
     cells = [{"source": 'print("]}\\\\" + "é")', "outputs": [[{}], "\\"]}, 'a"', None]
     for content in ({"nbformat": 4, "cells": cells}, {"metadata": {"cells": 1}, "cells": cells, "nbformat": 4}):
         assert notebooks.is_notebook([json.dumps(content, ensure_ascii=False, indent=1).encode()])
     assert notebooks.is_notebook([b"\xef\xbb\xbf" + json.dumps({"nbformat": 4, "cells": []}).encode()])
 
 
-def test_a_notebook_of_cells_without_an_end_takes_little_memory() -> None:
-    """Parsed, it would take 600 MB: the notebook's process has 32 MB and twice the file's bytes."""
+def test_a_notebook_of_many_cells_takes_little_memory() -> None:
+    """Parsing would take 600 MB. The process has 32 MB plus twice the file's size."""
     cells = b'{"nbformat": 4, "cells": [' + b"{}," * 6_000_000 + b"{}]}"
     assert kind_of(io.BytesIO(cells), limited=True) == "notebook"
 
 
-def test_a_string_without_an_end_is_read_once() -> None:
+def test_an_unterminated_string_is_read_once() -> None:
     quotes = b'{"' + b'\\"' * 1_000_000 + b"}"
     assert not call_limited(notebooks.is_notebook, lambda: [quotes], purpose=DIRECTORY)
 
@@ -264,7 +264,7 @@ def test_notebooks_are_read_by_a_limited_process() -> None:
 
 
 def test_this_process_reads_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebooks, "_PIECE", None)  # what would read it here
+    monkeypatch.setattr(notebooks, "_PIECE", None)  # this process would need it
     assert kind_of(io.BytesIO(b'{"nbformat": 4, "cells": []}'), limited=True) == "notebook"
 
 
@@ -273,13 +273,13 @@ NOTEBOOK = b'{"cells": [], "nbformat": 4}'
 
 @pytest.fixture
 def calls(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The functions that limited processes are asked to call, by name; this process calls them here."""
-    asked: list[str] = []
+    """The names of the functions called in limited processes. This process calls them instead."""
+    called: list[str] = []
 
     def call(
         function: Callable[..., Any], read: Callable[[], Sequence[bytes]], *arguments: Any, purpose: object
     ) -> Any:
-        asked.append(function.__name__)
+        called.append(function.__name__)
         return function(read(), *arguments)
 
     for module in (limited_listing, code_uploads):
@@ -287,24 +287,26 @@ def calls(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     settings = service.context.settings.model_copy(update={"decoding_processes": 1})
     monkeypatch.setattr(service.app.state, "settings", settings)
     monkeypatch.setattr(service.context, "settings", settings)
-    return asked
+    return called
 
 
-def test_the_zip_of_an_entry(service: Service, calls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zips_of_entries_are_read_in_limited_processes(
+    service: Service, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     slug = service.competition(pending_limit=9)
     assert service.submit("ada", slug, ZIP).status_code == 202
-    assert calls == ["check_images_listed"], "sent whole"
+    assert calls == ["check_images_listed"], "sent in one request"
     other = zip_of(noise_images(8))
     assert "kennel-submission" in send(service, begun(service, slug, other), 0, other).headers
     assert calls == ["check_images_listed"] * 2, "sent in parts"
     leave_whole(service, slug, monkeypatch)
     later(service, timedelta(minutes=2))
     cleanup.clean_up_uploads(service.context)
-    assert calls == ["check_images_listed"] * 3, "left to the sweep"
+    assert calls == ["check_images_listed"] * 3, "completed by the sweep"
 
 
 @pytest.mark.parametrize(("code", "read"), [(ZIP, "check_files_listed"), (NOTEBOOK, "is_notebook")])
-def test_the_code_of_an_entry(service: Service, calls: list[str], code: bytes, read: str) -> None:
+def test_code_is_read_in_limited_processes(service: Service, calls: list[str], code: bytes, read: str) -> None:
     entry = service.submit("ada", service.competition(), ZIP).json()["id"]
     calls.clear()
     assert service.call("ada", "PUT", f"/submissions/{entry}/code", content=code).status_code == 200
@@ -312,7 +314,6 @@ def test_the_code_of_an_entry(service: Service, calls: list[str], code: bytes, r
 
 
 def features() -> bytes:
-    """A file of features."""
     file = io.BytesIO()
     np.savez(file, features=np.zeros((4, 2), np.float32), m=np.zeros(2), s=np.eye(2))
     return file.getvalue()
@@ -322,7 +323,9 @@ def features() -> bytes:
     ("role", "content", "read"),
     [("train", ZIP, "check_references_listed"), ("public_features", features(), "check_features_listed")],
 )
-def test_references(service: Service, calls: list[str], role: str, content: bytes, read: str) -> None:
+def test_references_are_read_in_limited_processes(
+    service: Service, calls: list[str], role: str, content: bytes, read: str
+) -> None:
     path = f"/competitions/{service.competition()}/references/{role}"
     service.call("organizer", "PUT", path, content=content, params={"attach": "false"})
     assert calls == [read]

@@ -1,4 +1,4 @@
-"""Malformed messages on the broker end no worker and take no place of others."""
+"""Malformed messages on the broker end no worker and block no other messages."""
 
 import json
 from base64 import b64encode
@@ -48,7 +48,7 @@ QUEUE: Any = Queue(NAME)  # type: ignore[no-untyped-call]
 
 @pytest.fixture
 def connection(servers: Servers, tmp_path: Any) -> Iterator[tuple[Any, Redis]]:
-    """A connection as workers have it, and a client of the same server."""
+    """A worker's connection, and a client of the same server."""
     with fresh_settings(servers, tmp_path) as settings, Redis.from_url(settings.redis_url.get_secret_value()) as client:
         app = create_celery_app(settings)
         with app.connection_for_read() as connection:
@@ -114,4 +114,4 @@ def test_headers_that_kennel_does_not_send_are_ignored(header: str, connection: 
 
 
 def _do_nothing() -> None:
-    """Be a task."""
+    """A task."""

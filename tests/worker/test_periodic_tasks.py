@@ -1,4 +1,4 @@
-"""What beat sends is done by the tasks of workers, and the report of a worker is renewed while its heart beats."""
+"""Workers run beat's tasks, and a worker renews its report as long as it has a heartbeat."""
 
 import logging
 import os
@@ -53,7 +53,7 @@ REMOVING = {
 
 
 @pytest.mark.parametrize(("clock", "left"), [("right", set()), ("wrong", REMOVING)])
-def test_periodic_work_is_done_but_a_wrong_clock_removes_nothing(tmp_path: Path, clock: str, left: set[str]) -> None:
+def test_periodic_tasks_run_but_a_wrong_clock_removes_nothing(tmp_path: Path, clock: str, left: set[str]) -> None:
     addresses = {
         "DATABASE_URL": "postgresql://x@127.0.0.1:1/x",
         "REDIS_URL": "redis://127.0.0.1:1/0",
@@ -67,7 +67,7 @@ def test_periodic_work_is_done_but_a_wrong_clock_removes_nothing(tmp_path: Path,
 
 
 @pytest.mark.parametrize(("kind", "sent"), [(Scheduler, {"one", "two"}), (PersistentScheduler, set())])
-def test_a_clock_that_is_set_back_stops_no_periodic_task(
+def test_a_clock_set_back_stops_no_periodic_task(
     kind: type[PersistentScheduler], sent: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = Celery(broker="memory://", set_as_current=False)
@@ -86,7 +86,7 @@ def test_a_clock_that_is_set_back_stops_no_periodic_task(
 
 
 class Rounds:
-    """An event that is set after this many waits; each wait may do something else first."""
+    """An event that is set after this many waits. Every wait calls a function first."""
 
     def __init__(self, *meanwhile: Callable[[], object]) -> None:
         self.meanwhile = list(meanwhile)
@@ -100,7 +100,7 @@ class Rounds:
 
 @pytest.fixture
 def acts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was done with the report, in order."""
+    """The changes of the report, in order."""
     done: list[str] = []
     monkeypatch.setattr(worker_report, "write_report", lambda *_: done.append("written"))
     monkeypatch.setattr(worker_report, "remove_report", lambda *_: done.append("removed"))
@@ -109,19 +109,19 @@ def acts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def report(monkeypatch: pytest.MonkeyPatch, *meanwhile: Callable[[], object]) -> None:
-    """Report until all rounds are over."""
+    """Report until all rounds end."""
     monkeypatch.setattr(worker_report, "_ended", Rounds(*meanwhile))
     settings: Any = None
     worker_report._report(settings, "check@host", ["check"])
 
 
-def test_a_worker_whose_heart_stands_still_does_not_report(acts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_a_heartbeat_does_not_report(acts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     beat, nothing = worker_report.note_heartbeat, acts.copy
     report(monkeypatch, nothing, nothing, beat, nothing)
     assert acts == ["written", "written", "removed"]
 
 
-def test_a_report_that_cannot_be_written_is_tried_again(
+def test_a_report_that_cannot_be_written_is_retried(
     acts: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:

@@ -49,9 +49,9 @@ def entry(session: Session, state: CompetitionState, now: datetime, **numbers: A
     return make_scored(session, state, team, **{"fid": 50.0, "distance": 0.4, "now": now, **numbers})
 
 
-def flagged(session: Session, state: CompetitionState, reviewer: Account, **asked: Any) -> dict[str, FlaggedEntry]:
+def flagged(session: Session, state: CompetitionState, reviewer: Account, **filters: Any) -> dict[str, FlaggedEntry]:
     """The flagged entries by id, most decisive first."""
-    flagged_entries = review_queue.list_flagged(session, state, reviewer, limit=100, **asked)
+    flagged_entries = review_queue.list_flagged(session, state, reviewer, limit=100, **filters)
     return {entry.submission_id: entry for entry in flagged_entries.entries}
 
 

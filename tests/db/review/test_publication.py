@@ -416,7 +416,7 @@ def test_a_failed_job_that_was_replaced_is_no_concern(session: Session, state: C
     assert [row.id for row in failed_rows(session, track_id=state.tracks["private"].id)] == [failed.id]
     add_measurement(session, state, entry, fid=1, distance=0.4, now=now, kind="private")
     assert failed_rows(session, track_id=state.tracks["private"].id) == []
-    with pytest.raises(Conflict, match="taken its place"):
+    with pytest.raises(Conflict, match="a later job has replaced it"):
         failed_jobs.restart(Acting(session, make_account(session, now, "admin"), now), failed.id)
 
 

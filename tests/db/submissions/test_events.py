@@ -107,7 +107,7 @@ def test_the_last_event_has_the_reason(session: Session, state: CompetitionState
     submission = received(session, state, make_team(session, state, now), now)
     held = claim(session, now, queue=Queue.CHECK)
     assert held
-    retries.fail(session, held, error="a secret of ours", reason="Because.", now=now)
+    retries.fail(session, held, error="internal details", reason="Because.", now=now)
     session.refresh(submission)
     assert (snapshot_of(session, submission, now).steps[-1].status, submission.reason) == ("failed", "Because.")
     assert snapshot_of(session, submission, now).steps[-1].reason == "Because."

@@ -1,4 +1,4 @@
-"""The benchmarks: their arithmetic, and that each of them runs, on sizes whose numbers mean nothing."""
+"""The benchmarks: their arithmetic, and a run of each with sizes too small for meaningful numbers."""
 
 import math
 import re
@@ -40,7 +40,7 @@ def in_seconds(*values: float, **others: float) -> list[Run]:
     return [{"seconds": value} | others for value in values]
 
 
-# Medians, ratios, verdicts.
+# Medians, ratios, verdicts
 
 
 def test_a_spread_is_of_all_runs() -> None:
@@ -80,12 +80,12 @@ def test_seconds_show_their_spread_where_there_is_one() -> None:
     assert seconds(in_seconds(100.0)) == "100.0"
 
 
-def test_a_verdict_that_not_every_round_gives_is_undecided() -> None:
+def test_a_verdict_that_differs_between_rounds_is_undecided() -> None:
     assert Target("fast", 2.0, 1.8, True, " x", Spread(2.0, 1.7, 2.4)).verdict == "**undecided**"
     assert Target("fast", 2.0, 1.8, True, " x", Spread(2.0, 1.9, 2.4)).verdict == "met"
 
 
-def test_a_page_keeps_its_prose_around_what_is_rendered() -> None:
+def test_rendering_keeps_the_pages_prose() -> None:
     page = "# One\n<!-- results: all -->\nold\n<!-- end -->\nBecause.\n<!-- results: more -->\n<!-- end -->\n"
     text = rendered(page, {"all": "1", "more": "2"})
     assert text == (
@@ -96,7 +96,7 @@ def test_a_page_keeps_its_prose_around_what_is_rendered() -> None:
         rendered(page, {"all": "1"})
 
 
-def test_a_commit_is_dirty_by_code_and_not_by_what_benchmarks_write(tmp_path: Path) -> None:
+def test_only_changed_code_makes_a_commit_dirty(tmp_path: Path) -> None:
     for name in ("benchmarks/SCALE.md", "benchmarks/results/one/a.json", "benchmarks/a.py"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def test_a_commit_is_dirty_by_code_and_not_by_what_benchmarks_write(tmp_path: Pa
     assert _commit(tmp_path) == f"{clean}-dirty"
 
 
-def test_results_are_stored_apart(tmp_path: Path) -> None:
+def test_results_are_stored_separately(tmp_path: Path) -> None:
     case = {"name": "d", "settings": {"n": 3}, "runs": {"z": in_seconds(1.0, fid=0.1), "a": in_seconds(2.0)}}
     first = BenchmarkResult("a", "python -m a", MACHINE, [case])
     write_result(first, tmp_path)
@@ -191,31 +191,31 @@ def test_verdicts_come_from_the_runs() -> None:
     assert [(target.value, target.met) for target in targets] == [(0.8, True), (2.75, False), (1.2, True)]
 
 
-def test_the_references_analysis_is_timed_where_nothing_of_it_is_stored(tmp_path: Path) -> None:
+def test_the_references_analysis_is_timed_only_once(tmp_path: Path) -> None:
     def instant(_: Task) -> Run:
         return {"seconds": 1.0}
 
     [case] = evidence.measure(evidence.QUICK._replace(rounds=3), tmp_path, instant)
-    assert len(case.runs[evidence.REFERENCES]) == 1, "it stays in the folder, and a later run would load it"
+    assert len(case.runs[evidence.REFERENCES]) == 1, "its files stay in the folder, and a later run would load them"
     assert {len(runs) for name, runs in case.runs.items() if name != evidence.REFERENCES} == {3}
 
 
-def test_a_lead_is_over_teams_that_still_wait() -> None:
+def test_a_lead_counts_only_over_waiting_teams() -> None:
     def lead(*teams: int, overlap: float = 0.0) -> int:
         return largest_lead([(number, number + 0.5 + overlap, team) for number, team in enumerate(teams)])
 
     assert lead(1, 2, 3, 1, 2, 3) == 1
     assert lead(1, 1, 1, 2) == 3
-    assert lead(1, 1, 1, 2, overlap=9.0) == 0, "all at the same moment"
+    assert lead(1, 1, 1, 2, overlap=9.0) == 0, "all run at the same time"
     assert lead(1, 1, 1, 1, 1, 2, overlap=1.0) == 3
-    assert lead(1, 2, 2, 2) == 1, "nobody waits behind the last ones"
+    assert lead(1, 2, 2, 2) == 1, "no team waits after the last entries"
     assert lead(7) == 0
 
 
-# Inputs of all contenders.
+# Inputs of all contenders
 
 
-def test_synthetic_features_are_fit_to_compare() -> None:
+def test_synthetic_features_are_suitable_for_comparisons() -> None:
     one, other = features(1100, 64, 0), features(1100, 64, 1)
     assert one.dtype == np.float32
     assert one.min() >= 0
@@ -235,7 +235,7 @@ def test_a_blended_reference_has_full_rank_and_no_copies() -> None:
     assert np.linalg.matrix_rank(np.cov(rows, rowvar=False)) == 40
 
 
-def test_peers_run_the_network_that_we_run(tmp_path: Path) -> None:
+def test_peers_run_kennels_network(tmp_path: Path) -> None:
     spec = spec_of("small")
     write_weights(spec, tmp_path)
     images = np.random.default_rng(0).integers(0, 256, (8, 64, 64, 3), np.uint8)
@@ -257,15 +257,15 @@ def test_only_the_outermost_forward_pass_is_counted(monkeypatch: pytest.MonkeyPa
     assert watch.seconds == 3.0
 
 
-# Each measurement runs.
+# Measurements
 
 
 CHILD = """
 import os
 
 def surroundings(rows):
-    held = bytearray(rows)
-    return {"threads": float(os.environ["OMP_NUM_THREADS"]), "rows": float(len(held))}
+    memory = bytearray(rows)
+    return {"threads": float(os.environ["OMP_NUM_THREADS"]), "rows": float(len(memory))}
 
 def failing():
     raise LookupError("no such thing as this")
@@ -274,16 +274,16 @@ def failing():
 
 @pytest.fixture
 def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that only another process imports."""
+    """A module that only other processes import."""
     (tmp_path / "child.py").write_text(CHILD)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
 @pytest.mark.usefixtures("child")
-def test_a_run_apart_has_its_own_threads_and_memory() -> None:
+def test_a_run_in_its_own_process_has_its_own_threads_and_memory() -> None:
     little, much = (run_apart(Task("child:surroundings", {"rows": rows})) for rows in (1, 200 * 2**20))
     assert little["threads"] == much["threads"] == THREADS
-    # This process, with torch in it, is far larger: none of that may show.
+    # This process is far larger because of torch, and must not count.
     assert little["peak_bytes"] < 100 * 2**20
     assert 200 * 2**20 <= much["peak_bytes"] < 300 * 2**20
 
@@ -298,11 +298,11 @@ def test_limited_processes_are_counted_by_their_name() -> None:
     assert fork_server.__name__ == FORK_SERVER
 
 
-# Other libraries' warnings are theirs.
+# The warnings come from other libraries.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name",
-    # Servers under load may not answer on busy cores in the second that they have when quick.
+    # On busy cores, servers under load may not respond within the one second of a quick run.
     [pytest.param(n, marks=[pytest.mark.slow] if n in {"queue", "standings"} else []) for n in GROUPS["speed"]],
 )
 def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
@@ -316,9 +316,9 @@ def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     (stored,) = read_results(name, tmp_path)
     assert stored.command == f"python -m benchmarks {name}"
     assert {"date", "commit", "processor"} < stored.machine.keys()
-    runs = [each for case in stored.cases for runs in case.runs.values() for each in runs]
-    assert all(math.isfinite(value) for each in runs for value in each.values())
-    assert all(each["seconds"] > 0 for each in runs)
+    runs = [run for case in stored.cases for runs in case.runs.values() for run in runs]
+    assert all(math.isfinite(value) for run in runs for value in run.values())
+    assert all(run["seconds"] > 0 for run in runs)
     found = BENCHMARKS[name].load().findings(result)
     assert str(found.tables[0]) in results_text([(stored, found)])
     exact = [target for target in found.targets if "same number" in target.claim or "decoded" in target.claim]
@@ -327,7 +327,7 @@ def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_a_page_is_that_of_the_stored_results(name: str) -> None:
+def test_a_page_matches_the_stored_results(name: str) -> None:
     page = page_of(name).read_text()
     assert page == rendered(page, parts_of(name)), f"python -m benchmarks {name} --render"
 

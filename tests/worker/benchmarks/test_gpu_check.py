@@ -1,4 +1,4 @@
-"""The check of a GPU, as far as it can be tested without one, and the counted work of networks."""
+"""The GPU check, as far as it can run without a GPU, and the computed work of networks."""
 
 import subprocess
 from collections.abc import Callable
@@ -25,12 +25,12 @@ CPU = ["--device", "cpu"]
 
 @pytest.fixture(autouse=True)
 def one_thread_each(one_thread: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests run beside these."""
+    """Leave the other cores to tests that run at the same time."""
     monkeypatch.setattr(ExtractorOptions, "resolved_threads", 1)
 
 
 def rows(page: str) -> dict[str, list[str]]:
-    """Cells of the checks of ``small``, by the check's name."""
+    """The table cells of the checks of ``small``, by check."""
     table = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| small")
     ]
@@ -38,7 +38,7 @@ def rows(page: str) -> dict[str, list[str]]:
 
 
 def on_imitation(monkeypatch: pytest.MonkeyPatch, *kinds: type[HostGpu]) -> list[HostGpu]:
-    """Extractors take imitations for the CPU, of these kinds in turn; those that were made."""
+    """Replace the CPU with imitated GPUs of these kinds in turn, and return the created ones."""
     made: list[HostGpu] = []
 
     def gpu_of(_: torch.device) -> HostGpu:
@@ -68,25 +68,25 @@ def test_a_rehearsal_on_the_cpu_passes(capsys: pytest.CaptureFixture[str]) -> No
     assert "| network | images/s | of the roof |" in page
 
 
-def test_graphs_are_checked_over_the_imitation(
+def test_graphs_are_checked_on_the_imitation(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = on_imitation(monkeypatch, HostGpu)
     assert main(CPU, PLAN) == PASSED
-    assert len(made) == 3, "loaded, for the CPU, and once more"
+    assert len(made) == 3, "loaded on the GPU, on the CPU, and again"
     assert all(gpu.captures for gpu in made)
     assert rows(capsys.readouterr().out)["captured as uncaptured"][2] == "equal, bit for bit"
 
 
 class Drifting(HostGpu):
-    """Its graphs are a little wrong."""
+    """A GPU with slightly wrong graphs."""
 
     def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         return super().capture(stream, lambda: run() * 1.001)
 
 
 class Restless(HostGpu):
-    """Its graphs never give the same bits twice."""
+    """A GPU with graphs that never give the same bits twice."""
 
     def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         drift = [1.0]
@@ -99,7 +99,7 @@ class Restless(HostGpu):
 
 
 class Refusing(HostGpu):
-    """What CUDA said to a constant made inside a capture."""
+    """A GPU that fails with CUDA's error for a constant made inside a capture."""
 
     def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
         raise RuntimeError("Cannot copy between CPU and CUDA tensors during CUDA graph capture\nunless pinned")
@@ -113,7 +113,7 @@ class Refusing(HostGpu):
         (Refusing, "loading and capture", "RuntimeError: Cannot copy between CPU and CUDA tensors during CUDA graph"),
     ],
 )
-def test_what_is_wrong_fails(
+def test_a_faulty_gpu_fails_its_check(
     kind: type[HostGpu],
     name: str,
     found: str,
@@ -128,7 +128,7 @@ def test_what_is_wrong_fails(
     assert rows(page)[name][-1] == "**FAILED**"
 
 
-def test_another_result_than_the_cpus_fails(
+def test_a_result_other_than_the_cpus_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     on_imitation(monkeypatch, HostGpu, Drifting, HostGpu)
@@ -138,7 +138,7 @@ def test_another_result_than_the_cpus_fails(
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
-def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_gpu_nothing_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([], PLAN) == NO_GPU
     assert capsys.readouterr().out == ("The device is set to 'cuda', but torch finds no GPU. Nothing was checked.\n")
 
@@ -164,10 +164,10 @@ def test_peaks_are_measured() -> None:
     assert peaks.bandwidth > 0
 
 
-# What needs CUDA, over imitations of its functions.
+# Functions of CUDA, imitated
 
 
-def test_less_memory_is_a_smaller_batch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_less_memory_gives_a_smaller_batch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     room = [32]
     shares: list[float] = []
 
@@ -206,7 +206,7 @@ def test_a_program_that_raises_nothing_fails_the_check() -> None:
     assert "IndexError" in found
 
 
-def test_make_runs_it() -> None:
+def test_make_runs_the_check() -> None:
     dry = subprocess.run(
         ["make", "--dry-run", "gpu-check", "DEVICE=cuda:3"], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -242,10 +242,10 @@ PAGE = (HERE / "GPU.md").read_text()
 
 @pytest.mark.parametrize(
     ("name", "multiplications", "parameters"),
-    # As timm's tables have them: 5.73 and 23.89 billion; 21.8 and 84.7 million without the classifier.
+    # From timm's tables: 5.73 and 23.89 billion; 21.8 and 84.7 million without the classifier.
     [("inception_v3", 5.73e9, 21.8e6), ("nasnetalarge", 23.89e9, 84.7e6)],
 )
-def test_the_work_of_an_image_is_what_is_known_of_it(name: str, multiplications: float, parameters: float) -> None:
+def test_the_work_per_image_matches_published_numbers(name: str, multiplications: float, parameters: float) -> None:
     work = count_cost(name)
     assert work.flops == pytest.approx(2 * multiplications, rel=0.01)
     assert work.weights == pytest.approx(4 * parameters, rel=0.01)

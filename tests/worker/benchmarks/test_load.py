@@ -1,4 +1,4 @@
-"""The load benchmarks: their arithmetic, that each of them runs, and five minutes of the soak."""
+"""The load benchmarks: their arithmetic, a quick run of each, and five minutes of the soak test."""
 
 import math
 from pathlib import Path
@@ -24,12 +24,12 @@ from benchmarks.load.soak import MIN_GROWTH_BYTES, max_growth, memory_of
 MIB = float(1 << 20)
 
 
-# The soak: what is called flat.
+# The soak test: flat memory
 
 
 def test_memory_that_only_warms_up_is_flat() -> None:
     series = [(float(second), 300 * MIB * (1 - math.exp(-second / 100))) for second in range(1000)]
-    series[700] = (700.0, 900 * MIB)  # a jump that comes back is not a slope
+    series[700] = (700.0, 900 * MIB)  # a jump that goes back is no slope
     assert is_flat(_soaked(series))
 
 
@@ -50,7 +50,7 @@ def _soaked(series: list[tuple[float, float]], seconds: float = 1000.0) -> dict[
     return {f"{WEB}_{name}": value for name, value in memory_of(series, seconds).items()}
 
 
-# The last hour: its plan.
+# The last hour: the plan
 
 
 def test_the_plan_is_the_same_for_the_same_seed_and_rises_to_the_close() -> None:
@@ -68,7 +68,7 @@ def test_a_private_score_takes_longer() -> None:
     assert 0 < low < high < private
 
 
-# The last hour: what is found.
+# The last hour: the findings
 
 HOUR = 1000.0
 
@@ -84,7 +84,7 @@ def _outcome(b: str = "rejected", scores: list[ScoreJob] | None = None) -> Outco
     return Outcome(entries, scores or [ScoreJob(7, 10.0, 50.0, 110.0)])
 
 
-def test_an_entry_must_end_as_its_zip_deserves() -> None:
+def test_valid_zips_must_be_scored_and_faulty_ones_rejected() -> None:
     assert findings_of(_story(), _outcome(), 1.0)["wrong_outcomes"] == 0
     assert findings_of(_story(), _outcome("failed"), 1.0)["wrong_outcomes"] == 1
     assert findings_of(_story(), _outcome("scored"), 1.0)["wrong_outcomes"] == 1
@@ -137,16 +137,18 @@ def test_no_other_team_has_two_turns_while_one_waits() -> None:
     assert (unfair["fairness_first_unfair"], unfair["fairness_largest_excess"]) == (1, 1)
     second = ScoreJob(7, 11.0, 60.0, 110.0)
     found = findings_of(_story(), _outcome(scores=[waits, second, others[0], ScoreJob(8, 31.0, 55.0, 60.0)]), 1.0)
-    assert (found["fairness_later_entries"], found["fairness_later_unfair"]) == (2, 0), "the second waits two turns"
+    assert (found["fairness_later_entries"], found["fairness_later_unfair"]) == (2, 0), (
+        "the second entry waits for two turns"
+    )
     served = ScoreJob(7, 8.0, 9.5, 9.8)
     found = findings_of(_story(), _outcome(scores=[waits, served, *others, again]), 1.0)
-    assert found["fairness_first_unfair"] == 0, "it had a turn since the others were queued"
+    assert found["fairness_first_unfair"] == 0, "the team had a turn after the others were queued"
     long_ago = ScoreJob(7, 1.0, 2.0, 3.0)
     found = findings_of(_story(), _outcome(scores=[waits, long_ago, *others, again]), 1.0)
     assert found["fairness_first_unfair"] == 1
 
 
-# Everything.
+# Whole runs
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The papers' experiments: they run, and what is stored shows what the pages say."""
+"""The papers' experiments: they run, and the stored results support the pages."""
 
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,14 @@ from worker.evidence.methods import TEST_METHODS
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def test_tiles_are_dealt_once() -> None:
+def test_every_tile_is_used_once() -> None:
     held_out, others = tiles(QUICK)
     assert len(held_out) == 60
-    assert len({each.tobytes() for each in (*held_out, *others)}) == len(held_out) + len(others)
+    assert len({image.tobytes() for image in (*held_out, *others)}) == len(held_out) + len(others)
 
 
 @pytest.mark.slow
-def test_it_runs(tmp_path: Path) -> None:
+def test_the_experiment_runs(tmp_path: Path) -> None:
     measured = measure(QUICK, tmp_path)
     tables = tables_of(measured)
     (row,) = measured["rows"]
@@ -50,8 +50,9 @@ def test_it_runs(tmp_path: Path) -> None:
     assert (tmp_path / "recovery.png").stat().st_size > 1000
 
 
-def shows_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
-    """Table 1's: few images remembered, many much less, a DCGAN not at all; and distortion raises the errors."""
+def assert_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
+    """The pattern of Table 1: few images are remembered, many much less, by a DCGAN none. Distortion raises the
+    errors."""
     few, some, many, honest = (rows[model.name] for model in FULL.models)
     assert few["verdict"] == "copies"
     assert few["measured"]["p_value"] < 0.01
@@ -61,7 +62,7 @@ def shows_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
     assert few["measured"]["gap"] > 2 * max(many["measured"]["gap"], honest["measured"]["gap"])
     for row in rows.values():
         assert row["measured"]["generated_verbatim"] >= 0.9
-        # A slight warp is lost in the search's own error where a generator's landscape is rough (GLO-512).
+        # A rough loss landscape (GLO-512) hides a slight warp in the search's own error.
         raised = ("warp", "patches", "noise") if row in (few, honest) else ("patches", "noise")
         clean = row["findings"]["recovery_generated"]["value"]
         rises = [row["findings"][f"recovery_{how}_generated"] for how in raised]
@@ -70,14 +71,14 @@ def shows_the_papers_pattern(rows: dict[str, dict[str, Any]]) -> None:
 
 def test_the_stored_results_show_the_papers_pattern() -> None:
     for result in read_results("recovery_experiment"):
-        shows_the_papers_pattern({row["name"]: row for row in result.measured["rows"]})
+        assert_the_papers_pattern({row["name"]: row for row in result.measured["rows"]})
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_experiment_shows_the_papers_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.papers.recovery_experiment.FIGURES", tmp_path)
-    shows_the_papers_pattern({row["name"]: row for row in measure(FULL, tmp_path)["rows"]})
+    assert_the_papers_pattern({row["name"]: row for row in measure(FULL, tmp_path)["rows"]})
 
 
 def test_picked_images_are_nearer() -> None:
@@ -87,12 +88,12 @@ def test_picked_images_are_nearer() -> None:
     rows = picked(pool, reference, Size(40, (160,), 300), random=random)
     assert len(set(rows.tolist())) == 40
     chosen, first = (
-        frechet_distance(statistics_of(each), statistics_of(reference)) for each in (pool[rows], pool[:40])
+        frechet_distance(statistics_of(images), statistics_of(reference)) for images in (pool[rows], pool[:40])
     )
     assert chosen < 0.8 * first
 
 
-def test_the_pages_say_what_was_measured() -> None:
+def test_the_pages_match_the_measurements() -> None:
     (stored,) = read_results("picked_images")
     fids = {
         (row["generator"], row["pool"], track): np.array(scores)[:, 0]
@@ -104,11 +105,11 @@ def test_the_pages_say_what_was_measured() -> None:
         for track in ("public", "private"):
             honest, best = fids[generator, None, track], fids[generator, PICKED.pools[-1], track][0]
             lowered.append(round(100 * (1 - best / honest.mean())))
-    assert (min(lowered), max(lowered)) == (4, 11), "docs/explanation/metrics.md and the page of uncertainties"
+    assert (min(lowered), max(lowered)) == (4, 11), "update docs/explanation/metrics.md and the page of uncertainties"
 
 
 BY_PVALUE = {"z_u", "copied_cells", "ndb_over", "ndb_under", "hash_copies", "membership_tpr"}
-"""What has a p-value and no standard error."""
+"""Quantities with a p-value and no standard error."""
 
 
 def stored() -> dict[str, Any]:
@@ -122,13 +123,13 @@ def test_every_standard_error_of_the_evidence_was_simulated() -> None:
     assert {row["simulations"] for row in stored().values()} == {SIMULATIONS}
 
 
-def test_what_misses_says_so_and_nothing_else_does() -> None:
+def test_only_intervals_that_miss_have_a_warning() -> None:
     assert misses(stored()) == INTERVALS_THAT_MISS
-    said = {
+    findings = {
         name: with_interval_coverage(Finding(name, 1.0, SHARE, LOWER, "One.", 0.1, error_kind="sampling"))
         for name in stored()
     }
-    for name, finding in said.items():
+    for name, finding in findings.items():
         share = INTERVALS_THAT_MISS.get(name)
         assert finding.interval_coverage == share
         assert (finding.sentence == "One.") == (share is None)
@@ -136,7 +137,7 @@ def test_what_misses_says_so_and_nothing_else_does() -> None:
     assert with_interval_coverage(unsure := Finding(next(iter(INTERVALS_THAT_MISS)), None, SHARE, LOWER, "")) is unsure
 
 
-def test_the_page_names_what_misses() -> None:
+def test_the_page_lists_intervals_that_miss() -> None:
     page = (ROOT / "docs" / "explanation" / "evidence.md").read_text()
     for name, share in INTERVALS_THAT_MISS.items():
         assert f"| `{name}` | {100 * share:.1f} % |" in page
@@ -147,13 +148,13 @@ def test_a_simulated_entry_has_every_interval() -> None:
         simulation()(0) for simulation in (sampling_simulation, quantile_simulation, null_simulation, audit_simulation)
     )
     assert {*own, *quantiles, *by_chance, *audit, "fid_infinity"} == stored().keys()
-    assert all(each.low < each.high for each in [*by_chance.values(), *quantiles.values(), *audit.values()])
+    assert all(interval.low < interval.high for interval in [*by_chance.values(), *quantiles.values(), *audit.values()])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_a_thousand_simulations_find_what_is_stored() -> None:
-    """On another processor a few entries may fall to the other side."""
+def test_a_thousand_simulations_match_the_stored_results() -> None:
+    """On another processor a few entries may change sides."""
     assert len(SIMULATED) == 5
     found = simulate(SIMULATIONS)
     assert found.keys() == stored().keys()

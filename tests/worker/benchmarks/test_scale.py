@@ -1,4 +1,4 @@
-"""The benchmarks of scale: arrivals, workers that wait no real time, what is needed, and a small competition."""
+"""The scale benchmarks: arrivals, workers on simulated time, hardware needs, and a small competition."""
 
 import itertools
 from collections import Counter
@@ -22,10 +22,10 @@ COSTS = {"public": 4, "private": 16, "host": 20, "evidence": 300, "web": 0.05, "
 EXPENSIVE: dict[str, Any] = {**ASSUMED, "entry": COSTS | {"database_bytes": 10_000}}
 
 
-# Arrivals.
+# Arrivals
 
 
-def test_every_team_hands_in_and_none_more_than_a_day_allows() -> None:
+def test_every_team_submits_within_the_daily_limit() -> None:
     plan = arrivals_of(TEAMS, ENTRIES, 60, seed=2019)
     assert plan == arrivals_of(TEAMS, ENTRIES, 60, seed=2019)
     assert len(plan) == ENTRIES
@@ -42,43 +42,43 @@ def test_hours_have_the_shape_of_the_released_entries() -> None:
     assert hours[-24:].sum() / ENTRIES == pytest.approx(np.mean(moments_of_2019() >= 59 / 60), abs=0.002)
 
 
-# Workers.
+# Workers
 
 
 def test_workers_are_busy_until_their_jobs_end() -> None:
     pool = WorkerPool(Queue.SCORE, 2, lambda _: 1.0)
     assert list(pool.free) == ["score-0", "score-1"]
     pool.busy += [(0.0, 5.0), (5.0, 15.0)]
-    assert pool.busy_share(10.0) == pytest.approx(0.5), "what comes after the end does not count"
+    assert pool.busy_share(10.0) == pytest.approx(0.5), "time after the end does not count"
 
 
-# Messages.
+# Messages
 
 
 class StubChannel:
-    """A channel in which these looks find nothing or a message; later ones find nothing."""
+    """A channel with these results of its first looks: a message or nothing. Later looks find nothing."""
 
     def __init__(self, looks: Sequence[bool]) -> None:
         self.looks = list(looks)
 
     def basic_get(self, queue: str, no_ack: bool = False) -> object | None:
-        """What the next look finds."""
+        """The result of the next look."""
         assert (queue, no_ack) == ("score", True)
         return "message" if self.looks and self.looks.pop(0) else None
 
 
-def test_a_message_that_comes_late_is_waited_for() -> None:
+def test_a_late_message_is_awaited() -> None:
     channel = StubChannel([False, False, True])
     take_message(channel, Queue.SCORE)
-    assert channel.looks == [], "it was taken"
+    assert channel.looks == [], "the message was taken"
 
 
-def test_nobody_waits_for_ever_for_a_message() -> None:
+def test_waiting_for_a_message_has_a_limit() -> None:
     with pytest.raises(TimeoutError, match="score has no message"):
         take_message(StubChannel([]), Queue.SCORE, seconds=0.01)
 
 
-# Uploads.
+# Uploads
 
 
 def test_one_upload_of_several_has_a_limited_process() -> None:
@@ -86,18 +86,18 @@ def test_one_upload_of_several_has_a_limited_process() -> None:
     assert [is_limited(None) for _ in range(9)] == [True, False, False, False, True, False, False, False, True]
 
 
-# What is needed.
+# Hardware needs
 
 
 def test_the_model_of_rates_lets_public_scores_go_first() -> None:
     hour = np.array([1000.0, 0.0, 0.0, 0.0, 0.0])  # 4,000 s of public scores, 16,000 s of private ones
     result = waits(hour, 1, 4, private=16)
-    assert result.public == 400 + 4, "after an hour 400 s of them are left"
+    assert result.public == 400 + 4, "after an hour 400 s of public scores remain"
     assert result.private == 20_000 - 5 * 3600 + 16
     assert waits(hour, 10, 4, private=16).public == 4
 
 
-def test_gpus_keep_what_is_promised_and_one_less_does_not() -> None:
+def test_the_needed_gpus_keep_the_targets_and_one_less_does_not() -> None:
     wanted = ASSUMED["wanted"] | {"gpu_busy_share": 1.0}
     for evenly in (False, True):
         entries = arrivals(100, evenly=evenly)
@@ -111,7 +111,7 @@ def test_gpus_keep_what_is_promised_and_one_less_does_not() -> None:
         assert too_busy or late
 
 
-def test_needs_follow_what_the_operator_assumes() -> None:
+def test_needs_follow_the_operators_assumptions() -> None:
     def number(need: Mapping[str, str], row: str) -> float:
         return float(need[row].replace(",", ""))
 
@@ -121,33 +121,31 @@ def test_needs_follow_what_the_operator_assumes() -> None:
     assert number(need, "database, GB") == pytest.approx(10 * ENTRIES * 10_000 / 1e9, abs=0.05)
 
 
-def test_the_page_on_capacity_is_that_of_the_assumptions() -> None:
+def test_the_capacity_page_matches_the_assumptions() -> None:
     page = capacity.PAGE.read_text()
     assert page == rendered(page, capacity.parts()), "make scale RENDER=1"
 
 
-# Everything.
+# Whole runs
 
 
-def test_a_small_competition_is_played_whose_messages_come_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_competition_runs_with_late_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks, look = itertools.count(), virtual.Channel.basic_get
 
-    def look_in_vain_at_first(self: virtual.Channel, queue: str, **options: bool) -> object:
+    def find_nothing_at_first(self: virtual.Channel, queue: str, **options: bool) -> object:
         return look(self, queue, **options) if next(looks) % 2 else None  # type: ignore[no-untyped-call]
 
-    monkeypatch.setattr(virtual.Channel, "basic_get", look_in_vain_at_first)
+    monkeypatch.setattr(virtual.Channel, "basic_get", find_nothing_at_first)
     (case,) = parts.measure(parts.QUICK, tmp_path)
     run = case.numbers
-    assert next(looks) >= 2 * 3 * 12, "each of three jobs an entry has a first look in vain"
+    assert next(looks) >= 2 * 3 * 12, "each of the three jobs per entry finds nothing at first"
     assert run["accepted"] == 12
     assert run["refused_otherwise"] == 0
     assert run["given_up"] == 0
     assert sum(run[f"bin{place:02}_entries"] for place in range(24)) == 12
     alone = parts.SECONDS["check"] + parts.SECONDS["public"]
-    assert run["wait_median"] == pytest.approx(alone, rel=0.01), "nobody waits for others"
-    assert run["public_host_seconds"] == parts.SECONDS["public"], "it keeps the times that it was made with"
+    assert run["wait_median"] == pytest.approx(alone, rel=0.01), "no entry waits for others"
+    assert run["public_host_seconds"] == parts.SECONDS["public"], "the run records the configured times"
     assert 0 < run["processor_database"] < 5
     assert 0 < run["processor_opening"] < run["processor_web"], "three limited processes, counted four times"
     assert run["fairness_first_unfair"] == 0

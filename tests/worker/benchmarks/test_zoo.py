@@ -1,4 +1,4 @@
-"""The zoo of generators: its arithmetic, and that all of it runs, on sizes whose numbers mean nothing."""
+"""The zoo of generators: its arithmetic, and a whole run with sizes too small for meaningful numbers."""
 
 import re
 from dataclasses import asdict, replace
@@ -51,7 +51,7 @@ TINY = ZooPlan(
     diffusion_width=8,
     spaces=("tiny", "tiny"),
 )
-"""Whether everything runs, in seconds: no number of it means anything."""
+"""A plan that runs everything in seconds; its numbers have no meaning."""
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +60,10 @@ def inputs() -> Inputs:
     return Inputs(parts.train.images[:120], parts.held_out.images[:90], parts.private_extra.images[:20])
 
 
-# What trainings share.
+# Shared parts of trainings
 
 
-def test_images_survive_the_way_to_a_tensor_and_back(inputs: Inputs) -> None:
+def test_images_survive_the_round_trip_to_a_tensor(inputs: Inputs) -> None:
     tensor = targets_of(inputs.train[:5])
     assert (float(tensor.min()), float(tensor.max())) >= (-1.0, 0.0)
     assert float(tensor.max()) <= 1.0
@@ -75,7 +75,7 @@ def test_each_epoch_has_every_image_once_in_another_order() -> None:
     first, second = ([batches.of_step(2 * epoch + half) for half in range(2)] for epoch in range(2))
     assert sorted(torch.cat(first).tolist()) == sorted(torch.cat(second).tolist()) == list(range(10))
     assert not torch.equal(torch.cat(first), torch.cat(second))
-    assert torch.equal(Batches(10, 5, seed=1).of_step(3), second[1]), "whichever steps were asked for before"
+    assert torch.equal(Batches(10, 5, seed=1).of_step(3), second[1]), "the order does not depend on earlier calls"
     assert sorted(Batches(3, 5, seed=1).of_step(7).tolist()) == [0, 1, 2]
 
 
@@ -91,7 +91,7 @@ def test_a_learning_rate_rises_and_falls() -> None:
     assert rates[-1] < 0.001
 
 
-def test_a_training_leaves_randomness_and_threads_alone() -> None:
+def test_a_training_restores_randomness_and_threads() -> None:
     torch.manual_seed(1)
     threads = torch.get_num_threads()
     before = torch.random.get_rng_state()
@@ -104,13 +104,13 @@ def test_a_training_leaves_randomness_and_threads_alone() -> None:
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_a_frozen_judge_of_membership_prefers_the_image_that_it_remembers() -> None:
+def test_the_membership_discriminator_prefers_remembered_images() -> None:
     torch.manual_seed(0)
-    judge = MembershipDiscriminator(2, 4)
+    discriminator = MembershipDiscriminator(2, 4)
     images = torch.rand(2, 3, 64, 64) * 2 - 1
     with torch.no_grad():
-        judge.memory.weight.copy_(images.flatten(1))
-        own, other = judge(images, torch.tensor([0, 1])), judge(images, torch.tensor([1, 0]))
+        discriminator.memory.weight.copy_(images.flatten(1))
+        own, other = discriminator(images, torch.tensor([0, 1])), discriminator(images, torch.tensor([1, 0]))
     assert bool((own > other).all())
 
 
@@ -122,8 +122,8 @@ def test_generators_of_one_hot_seeds_learn_images(training: object, steps: int) 
 
     def error(plan: ZooPlan) -> float:
         entries = training(known, plan, 0)  # type: ignore[operator]
-        each: GeneratedImages = next(iter(entries))
-        found = training_error(each.images, each.originals, known)
+        first: GeneratedImages = next(iter(entries))
+        found = training_error(first.images, first.originals, known)
         assert found is not None
         return found.mean
 
@@ -132,7 +132,7 @@ def test_generators_of_one_hot_seeds_learn_images(training: object, steps: int) 
 
 
 def test_a_sampler_with_the_right_denoiser_draws_the_right_distribution() -> None:
-    """The ideal denoiser of a normal distribution is known."""
+    """The ideal denoiser of a normal distribution has a closed form."""
 
     class Ideal(nn.Module):
         def forward(self, noisy: torch.Tensor, sigma: torch.Tensor) -> torch.Tensor:
@@ -145,22 +145,22 @@ def test_a_sampler_with_the_right_denoiser_draws_the_right_distribution() -> Non
     assert float(drawn.std()) == pytest.approx(0.5, abs=0.03)
 
 
-def test_an_untrained_denoiser_keeps_what_has_little_noise() -> None:
+def test_an_untrained_denoiser_keeps_images_with_little_noise() -> None:
     denoiser = Denoiser(3, 8, 4, deviation=0.5)
     images = torch.randn(2, 3, 16, 16) / 2
     with torch.no_grad():
-        kept = denoiser(images, torch.full((2,), 0.001))
-        gone = denoiser(images * 1000, torch.full((2,), 1000.0))
-    assert torch.allclose(kept, images, atol=0.01)
-    assert float(gone.abs().max()) < 5.0
+        little = denoiser(images, torch.full((2,), 0.001))
+        much = denoiser(images * 1000, torch.full((2,), 1000.0))
+    assert torch.allclose(little, images, atol=0.01)
+    assert float(much.abs().max()) < 5.0
 
 
 def test_recoloured_images_keep_their_shapes(inputs: Inputs) -> None:
     images = recoloured(inputs.train[:20], 20, np.random.default_rng(0), max_change=0.2)
     plain = recoloured(inputs.train[:20], 20, np.random.default_rng(0), max_change=0.0)
-    known = {each.tobytes() for each in hash_pixels(inputs.train)}
-    assert not known & {each.tobytes() for each in hash_pixels(images)}
-    assert known > {each.tobytes() for each in hash_pixels(plain)}
+    known = {digest.tobytes() for digest in hash_pixels(inputs.train)}
+    assert not known & {digest.tobytes() for digest in hash_pixels(images)}
+    assert known > {digest.tobytes() for digest in hash_pixels(plain)}
 
 
 def test_training_errors_are_in_grey_levels() -> None:
@@ -171,7 +171,7 @@ def test_training_errors_are_in_grey_levels() -> None:
     assert training_error(images, None, train) is None
 
 
-# The cache.
+# The cache
 
 
 def test_entries_are_made_once(inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,14 +203,16 @@ def test_each_seed_splits_the_held_out_photographs_in_another_way(inputs: Inputs
     assert set(splits[0][1]) != set(splits[1][1])
 
 
-def test_mixes_hold_as_many_memorised_images_as_they_say() -> None:
+def test_mixes_contain_their_share_of_memorised_images() -> None:
     def seen(method: str, strength: str, value: int) -> EntryFeatures:
         images = np.full((20, 2, 2, 3), value, np.uint8)
         return EntryFeatures(Title(method, strength, 4), images, {"space": np.full((20, 2), value, np.float32)})
 
     found = {
-        each.title: each
-        for each in mixed([seen("sup", "", 1), seen("aug", "noisy", 2), seen("diffusion", "", 3), seen("gan", "", 4)])
+        outcome.title: outcome
+        for outcome in mixed(
+            [seen("sup", "", 1), seen("aug", "noisy", 2), seen("diffusion", "", 3), seen("gan", "", 4)]
+        )
     }
     assert {title[:2] for title in found} == {
         (f"{share} {how}", whose)
@@ -223,7 +225,7 @@ def test_mixes_hold_as_many_memorised_images_as_they_say() -> None:
     assert quarter.images[:, 0, 0, 0].tolist() == [2] * 5 + [3] * 15
 
 
-# Intervals.
+# Intervals
 
 
 def test_intervals_of_shares_are_wilsons() -> None:
@@ -232,8 +234,8 @@ def test_intervals_of_shares_are_wilsons() -> None:
     assert wilson_interval(7, 20) == pytest.approx((0.1812, 0.5671), abs=1e-4)
 
 
-def test_intervals_of_auc_hold_it_as_often_as_they_say() -> None:
-    """Simulated: scores of both kinds are normal and a known distance apart."""
+def test_auc_intervals_have_their_coverage() -> None:
+    """In a simulation, the scores of both kinds are normal and a known distance apart."""
     random = np.random.default_rng(0)
     for distance, positives, negatives in ((1.5, 12, 20), (0.0, 12, 20), (2.5, 20, 12)):
         positive = random.normal(distance, 1.0, (600, positives, 1))
@@ -247,7 +249,7 @@ def test_intervals_of_auc_hold_it_as_often_as_they_say() -> None:
     assert auc_interval(0.0, 3, 9) == pytest.approx((0.0, 1.0 - auc_interval(1.0, 9, 3)[0]))
 
 
-# Readings and the page.
+# Readings and the page
 
 
 def reading(distance: float, copied: float = 0.0, fid: float = 1.0, **numbers: float | None) -> SpaceReading:
@@ -286,7 +288,7 @@ def page(zoo: Zoo) -> str:
 
 
 def rule(name: str) -> Rule:
-    return next(each for each in RULES if each.name == name)
+    return next(rule for rule in RULES if rule.name == name)
 
 
 def test_auc_compares_with_honest_entries() -> None:
@@ -306,23 +308,23 @@ def test_auc_compares_with_honest_entries() -> None:
     assert auc_of(zoo, "public", EVIDENCE["s"], "ae") == 0.5
     assert auc_of(zoo, "public", EVIDENCE["equal pixels"], "sup") == 0.75
     assert len(outcomes_found_by(zoo, rule("s below tau"), "sup", "ae", "flow")) == 3
-    assert [each.title.strength for each in outcomes_found_by(zoo, rule("equal pixels"), "sup")] == ["1"]
+    assert [outcome.title.strength for outcome in outcomes_found_by(zoo, rule("equal pixels"), "sup")] == ["1"]
     with pytest.raises(ValueError, match="0 entries of mgan"):
         auc_of(zoo, "public", EVIDENCE["s"], "mgan")
 
 
-def test_a_test_that_can_say_nothing_finds_nothing() -> None:
+def test_a_test_without_a_value_finds_nothing() -> None:
     silent = Zoo((seed(2, ("aug", reading(0.6)), ("gan", reading(0.6, c_t=40.0))),))
     assert auc_of(silent, "private", EVIDENCE["C_T"], "aug") == 0.0
     assert not outcomes_found_by(silent, rule("any sign"), "aug", "gan")
 
 
-def test_the_rules_are_those_of_the_signs_that_reviewers_see() -> None:
-    assert {sign.name for sign in SIGNS} < {each.name for each in RULES}
+def test_the_rules_include_the_reviewers_signs() -> None:
+    assert {sign.name for sign in SIGNS} < {rule.name for rule in RULES}
     small = {"thumbnail_p": 1e-9, "thumbnail_share": 0.04}
     zoo = Zoo((seed(2, ("ae", reading(1.0, **small)), ("ae", reading(1.0, **small | {"thumbnail_share": 0.06}))),))
     for name in ("thumbnail-copies", "any sign"):
-        assert [each.title.strength for each in outcomes_found_by(zoo, rule(name), "ae")] == ["1"]
+        assert [outcome.title.strength for outcome in outcomes_found_by(zoo, rule(name), "ae")] == ["1"]
     assert not outcomes_found_by(zoo, rule("near-copies"), "ae")
 
 
@@ -337,7 +339,7 @@ def copied(share: float) -> SpaceReading:
     return reading(1.0, near_copies_share=share, near_copies_expected=0.0, near_copies_p=1e-9, near_copies_mirrored=0)
 
 
-def test_the_page_counts_the_sentences_that_are_right() -> None:
+def test_the_page_counts_correct_sentences() -> None:
     held = seed(
         2,
         *(("sup", copied(0.4)), ("sup", reading(1.0)), ("gan", reading(1.0)), PHOTOGRAPHS),
@@ -350,7 +352,7 @@ def test_the_page_counts_the_sentences_that_are_right() -> None:
     assert "| all (6) |  |  |  |  |  | 5/6 (44% to 97%) | 3/6 (19% to 81%) |" in text
 
 
-def test_targets_count_the_held_seeds_alone() -> None:
+def test_targets_count_only_the_held_seeds() -> None:
     false = reading(1.0, thumbnail_p=1e-9, thumbnail_share=0.5)
     zoo = Zoo(
         (
@@ -371,7 +373,7 @@ def test_targets_count_the_held_seeds_alone() -> None:
     assert "- `gan 0` of seed 3: thumbnail-copies" in page(zoo)
 
 
-def test_the_page_says_what_the_networks_reached() -> None:
+def test_the_page_reports_the_networks_results() -> None:
     def with_error(number: int, square: float) -> SeedResult:
         made = seed(
             number,
@@ -401,15 +403,15 @@ def names_of_signs(read: SpaceReading) -> set[str]:
     return {sign.name for sign in signs_in(read)}
 
 
-def test_copies_read_as_copies_and_photographs_do_not() -> None:
+def test_copies_show_signs_and_photographs_do_not() -> None:
     random = np.random.default_rng(3)
 
     def drawn(count: int) -> tuple[Pixels, Features]:
         coarse = random.integers(0, 256, (count, 8, 8, 3), np.uint8)
         return coarse.repeat(2, axis=1).repeat(2, axis=2), np.abs(random.standard_normal((count, 8))).astype(np.float32)
 
-    (train, training), (held_out, fresh), (_, turned) = drawn(300), drawn(200), drawn(300)
-    space = space_of(train, held_out, training, turned, fresh, training)
+    (train, training), (held_out, unseen), (_, turned) = drawn(300), drawn(200), drawn(300)
+    space = space_of(train, held_out, training, turned, unseen, training)
     copied = read_entry(train[:150], training[:150], space, fewer=50)
     flipped = read_entry(mirror_images(train[:150]), turned[:150], space, fewer=50)
     honest = read_entry(*drawn(150), space, fewer=50)
@@ -422,7 +424,7 @@ def test_copies_read_as_copies_and_photographs_do_not() -> None:
     assert names_of_signs(blurred) == {"thumbnail-copies"}
 
 
-# The whole way.
+# Whole runs
 
 
 @pytest.fixture(scope="module")
@@ -438,43 +440,43 @@ def test_every_method_has_entries(whole: Zoo) -> None:
     assert set(first.seconds) == set(TRAININGS)
     assert first.definition["plan"] == asdict(TINY)
     assert all(
-        (each.error is not None) == (each.title.method in {"mgan", "sup", "ae", "vae"}) for each in first.outcomes
+        (outcome.error is not None) == (outcome.title.method in {"mgan", "sup", "ae", "vae"})
+        for outcome in first.outcomes
     )
-    turned = next(each for each in first.outcomes if each.title.strength == "mirrored").readings["public"]
+    turned = next(outcome for outcome in first.outcomes if outcome.title.strength == "mirrored").readings["public"]
     near, upright = turned.numbers["near_copies_share"], turned.numbers["partly_copied_share"]
     assert (turned.copied, near, turned.numbers["thumbnail_share"]) == (1.0, 1.0, 1.0)
     assert upright is not None
     assert upright < 1.0
-    for each in whole.outcomes:
-        # The private reference has more images, so nothing can be farther from it.
-        assert each.readings["private"].distance <= each.readings["public"].distance
+    for outcome in whole.outcomes:
+        # The private reference has more images, so distances to it can't be larger.
+        assert outcome.readings["private"].distance <= outcome.readings["public"].distance
 
 
-def test_it_is_kept(whole: Zoo, tmp_path: Path) -> None:
-    for each in whole.seeds:
-        write_seed(each, tmp_path / "results")
-    kept = read_zoo(tmp_path / "results")
-    for one, other in zip(whole.outcomes, kept.outcomes, strict=True):
+def test_the_results_are_stored(whole: Zoo, tmp_path: Path) -> None:
+    for seed in whole.seeds:
+        write_seed(seed, tmp_path / "results")
+    stored = read_zoo(tmp_path / "results")
+    for one, other in zip(whole.outcomes, stored.outcomes, strict=True):
         assert (one.title, asdict(one)["error"] is None) == (other.title, other.error is None)
         for track in TRACK_KINDS:
             assert other.readings[track].numbers == pytest.approx(one.readings[track].numbers, rel=1e-5)
 
 
-def test_the_page_is_that_of_the_stored_results() -> None:
+def test_the_page_matches_the_stored_results() -> None:
     text = (HERE / "ZOO.md").read_text()
     assert text == rendered(text, parts(read_zoo(RESULTS))), "python -m benchmarks.zoo --render"
 
 
-def test_figures_that_are_written_by_hand_are_in_the_tables() -> None:
-    """The explanation of the zoo, and what the page on evidence says of it, name counts and numbers of the stored
-    seeds."""
+def test_figures_in_the_prose_are_in_the_tables() -> None:
+    """The page of the zoo and the evidence page quote counts and numbers of the stored seeds."""
     tables = page(read_zoo(RESULTS))
     text = re.sub(r"<!-- results: .*?<!-- end -->", "", (HERE / "ZOO.md").read_text(), flags=re.DOTALL)
     prose = text[text.index("**Few entries are hidden") :]
     evidence = (HERE.parent / "docs" / "explanation" / "evidence.md").read_text()
     counts = re.findall(r"(\d+)\s+of\s+(\d+)", prose + evidence[evidence.index("`make zoo` trains") :])
     assert len(counts) > 10
-    wrong = [each for each in counts if re.search(rf"(?<!\d){'/'.join(each)} \(", tables) is None]
+    wrong = [count for count in counts if re.search(rf"(?<!\d){'/'.join(count)} \(", tables) is None]
     assert wrong == []
     numbers = set(re.findall(r"\d+\.\d+", prose))
     assert numbers

@@ -1,4 +1,4 @@
-"""Images of one law, as references and as entries."""
+"""Images of one distribution, as references and entries."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ COUNT, SIZE = 120, 16
 
 
 def photographs(seed: int, count: int) -> Pixels:
-    """Smooth images with a little noise, all from one law, which mirroring does not change."""
+    """Smooth images with a little noise, from one distribution that is symmetric under mirroring."""
     rng = np.random.default_rng(seed)
     grid = np.linspace(0, np.pi, SIZE)
     waves = np.stack([np.outer(np.cos(a * grid), np.cos(b * grid)) for a in range(5) for b in range(5)])

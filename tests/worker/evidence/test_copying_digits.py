@@ -1,6 +1,6 @@
-"""The paper's experiments with digits, small: kernel densities and autoencoders from copying to blurring.
+"""Small versions of the paper's experiments with digits: kernel densities and autoencoders, from copying to blurring.
 
-scikit-learn's 8 x 8 digits in place of MNIST, their principal components in place of a perceptual embedding.
+They use scikit-learn's 8 x 8 digits instead of MNIST, and principal components instead of a perceptual embedding.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ EPOCHS, BATCH = 1000, 100
 
 @dataclass(frozen=True)
 class Digits:
-    """Images (n, 64) in [0, 1]: 900 to train on, 450 held out, 447 to validate on."""
+    """Images (n, 64) in [0, 1]: 900 for training, 450 held out, 447 for validation."""
 
     training: Images
     validation: Images
@@ -54,18 +54,18 @@ def test_held_out_digits_are_no_copies(digits: Digits) -> None:
     assert abs(c_t(copying)) < 3 * copying.c_t_error
 
 
-def test_kernel_densities_turn_from_copies_to_a_blur_about_the_likeliest(digits: Digits) -> None:
+def test_kernel_densities_turn_from_copies_to_blur_near_the_likeliest(digits: Digits) -> None:
     bandwidths = np.geomspace(0.02, 1.0, 20)
-    densities = [KernelDensity(bandwidth=each).fit(digits.training) for each in bandwidths]
-    scores = [c_t(digits.score(each.sample(900, random_state=1))) for each in densities]
-    held_out = [each.score(digits.validation) / len(digits.validation) for each in densities]
-    gaps = [each.score(digits.training) / 900 - other for each, other in zip(densities, held_out, strict=True)]
+    densities = [KernelDensity(bandwidth=bandwidth).fit(digits.training) for bandwidth in bandwidths]
+    scores = [c_t(digits.score(density.sample(900, random_state=1))) for density in densities]
+    held_out = [density.score(digits.validation) / len(digits.validation) for density in densities]
+    gaps = [density.score(digits.training) / 900 - other for density, other in zip(densities, held_out, strict=True)]
     turn = next(number for number, score in enumerate(scores) if score > 0)
     assert scores[0] < -9.0
     assert scores[-1] > 9.0
     assert all(score < 0 for score in scores[:turn])
     assert all(score > 0 for score in scores[turn:])
-    # As with the paper's digits, the likeliest one counts as slightly copied, and the turn is close by.
+    # As with the paper's digits, the likeliest density counts as slightly copied, and the turn is close to it.
     assert 0 < np.log(bandwidths[turn] / bandwidths[int(np.argmax(held_out))]) < np.log(1.6)
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[0] > 100
@@ -73,7 +73,8 @@ def test_kernel_densities_turn_from_copies_to_a_blur_about_the_likeliest(digits:
 
 
 class Autoencoder(nn.Module):
-    """A variational one with three hidden layers, each half as wide as the one before, and binary cross-entropy."""
+    """A variational autoencoder with three hidden layers, each half as wide as the previous, and binary
+    cross-entropy."""
 
     def __init__(self, latent: int) -> None:
         super().__init__()
@@ -83,7 +84,7 @@ class Autoencoder(nn.Module):
         self.decoder = nn.Sequential(*stacked([latent, *widths[:0:-1]]), nn.Linear(8 * latent, 64))
 
     def bounds(self, images: Tensor) -> Tensor:
-        """The evidence lower bound of each image, with one draw."""
+        """The evidence lower bound of every image, with one draw."""
         mean, logarithm = self.encoder(images).chunk(2, 1)
         code = mean + torch.randn_like(mean) * (logarithm / 2).exp()
         lost = nn.functional.binary_cross_entropy_with_logits(self.decoder(code), images, reduction="none").sum(1)
@@ -97,7 +98,7 @@ class Autoencoder(nn.Module):
 
     @torch.no_grad()
     def sample(self, count: int) -> Images:
-        """What the decoder makes of normal codes."""
+        """Decode normal codes."""
         return np.asarray(torch.sigmoid(self.decoder(torch.randn(count, self.latent))), np.float64)
 
 
@@ -124,9 +125,9 @@ def trained(latent: int, images: Images) -> Autoencoder:
 
 @pytest.mark.timeout(1800)
 def test_wider_autoencoders_come_closer_to_the_training_digits(digits: Digits) -> None:
-    """C_T falls with the width, from far above 0 to below; the gap of the bounds hardly moves."""
+    """C_T falls with the width, from far above 0 to below 0. The gap between the bounds hardly changes."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # layers this small take longer on more
+    torch.set_num_threads(1)  # layers this small are slower on more threads
     try:
         models = [trained(latent, digits.training) for latent in (2, 4, 8)]
         scores = [c_t(digits.score(model.sample(900))) for model in models]

@@ -1,4 +1,4 @@
-"""What tests of evidence share: each finds the same in a shared pass as alone, and all pairs are multiplied once."""
+"""Shared passes of the evidence tests: results equal those of separate passes, and all pairs are multiplied once."""
 
 from collections import Counter
 from typing import Any
@@ -30,7 +30,7 @@ from worker.evidence.reference import (
 from worker.evidence.thumbnails import ReferenceThumbnails
 
 DIMENSION = 80
-"""More than data-copying cuts its projection to."""
+"""More dimensions than data-copying's projection keeps."""
 
 
 def features(seed: int, count: int) -> Features:
@@ -38,7 +38,7 @@ def features(seed: int, count: int) -> Features:
 
 
 def with_copies(own: Features, training: Features) -> Features:
-    """A third of them copies, some of one training image, and some that repeat others."""
+    """Make a third of them copies, some of the same training image, and let some repeat others."""
     third = len(own) // 3
     own[:third] = training[np.arange(third) % 40]
     own[third : third + 10] = own[-10:]
@@ -79,8 +79,8 @@ def analysis(own: Features, against: ReferenceAnalysis) -> Analysis:
 
 
 @pytest.mark.parametrize("count", [120, 600])
-def test_each_test_finds_the_same_as_alone(count: int) -> None:
-    """With fewer images than there are training images, and with more."""
+def test_every_test_finds_the_same_as_alone(count: int) -> None:
+    """With fewer images than training images, and with more."""
     own = with_copies(features(3, count), TRAINING)
     shared = analysis(own, reference())
     assert shared.overlap == prdc_with_error(own, TRAINING)
@@ -100,7 +100,7 @@ def test_each_test_finds_the_same_as_alone(count: int) -> None:
 
 
 def test_all_pairs_are_multiplied_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the entry's images with each other, and with the training images."""
+    """Pairs within the entry, and pairs of the entry's images and training images."""
     times: Counter[Any] = Counter()
 
     def counted(kind: type, name: str, sizes: Any) -> None:
@@ -113,19 +113,21 @@ def test_all_pairs_are_multiplied_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kind, name, counting)
 
     own, against = features(4, 120), reference()
-    counted(Pairing, "products", lambda each: (len(each.own), len(each.other), each.own.shape[1]))
-    counted(CosineComparison, "shortlist", lambda each: (id(each.reference.features), len(each.generated)))
+    counted(Pairing, "products", lambda pairing: (len(pairing.own), len(pairing.other), pairing.own.shape[1]))
+    counted(
+        CosineComparison, "shortlist", lambda comparison: (id(comparison.reference.features), len(comparison.generated))
+    )
     shared = analysis(own, against)
     for method in TEST_METHODS:
-        or_none(lambda: method.run(shared))  # noqa: B023 - it is called at once
-    assert times[120, 120, DIMENSION] == 1 + 1  # of the two-sample test's training images, too
+        or_none(lambda: method.run(shared))  # noqa: B023 - called immediately
+    assert times[120, 120, DIMENSION] == 1 + 1  # once for the two-sample test's training images
     assert times[120, 400, DIMENSION] == 1
     assert times[id(against.training.features), 120] == 0
     assert times[id(against.mirrored.features), 120] == 1
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_few_images_leave_the_other_tests_their_pass(count: int) -> None:
+def test_with_few_images_other_tests_still_work(count: int) -> None:
     own = features(6, count)
     shared = analysis(own, reference())
     assert shared.upright.distance.shape == (count,)
@@ -135,7 +137,7 @@ def test_few_images_leave_the_other_tests_their_pass(count: int) -> None:
     assert (reasons[1] is None, reasons[2] is None) == (count >= 2, count >= 2)
 
 
-def test_without_held_out_images_the_others_have_their_pass() -> None:
+def test_without_held_out_images_other_tests_still_work() -> None:
     shared = analysis(features(7, 60), reference(held_out=None))
     assert shared.overlap == prdc_with_error(features(7, 60), TRAINING)
     assert _reason(shared, "repeats") == "There are no held-out photographs to compare with."

@@ -1,4 +1,4 @@
-"""Evidence, from a recorded score to a row: made by a worker's own code, after the score, and the same every time."""
+"""Evidence from a recorded score to a row, computed by the worker's code after the score, with reproducible results."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -48,10 +48,10 @@ ENTRIES = {
 
 @pytest.fixture(scope="module")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for all of them. On one thread, which is fastest for products this small."""
+    """One service for all tests, on one thread, which is fastest for products this small."""
     folder = tmp_path_factory.mktemp("evidence")
-    with threadpool_limits(1), fresh_settings(servers, folder) as settings, running_service(settings) as each:
-        yield each
+    with threadpool_limits(1), fresh_settings(servers, folder) as settings, running_service(settings) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +61,13 @@ def slug(service: Service) -> str:
 
 @pytest.fixture(scope="module")
 def examined(service: Service, slug: str) -> dict[str, dict[str, Evidence]]:
-    """Every entry, scored and examined: its evidence by track."""
+    """By entry and track: the evidence, after scoring."""
     for name, images in ENTRIES.items():
         answer = service.submit("ada", slug, zip_of(images), note=name)
         assert answer.status_code == 202, answer.text
     service.run_jobs(evidence=True)
     with service.context.sessions() as session:
-        entries = {each.note: each.ref for each in session.scalars(select(Submission))}
+        entries = {submission.note: submission.ref for submission in session.scalars(select(Submission))}
         return {name: both(service, ref) for name, ref in entries.items()}
 
 
@@ -80,31 +80,33 @@ def both(service: Service, ref: int) -> dict[str, Evidence]:
         }
         assert all(newest.values())
         session.expunge_all()
-        return {kind: each for kind, each in newest.items() if each is not None}
+        return {kind: row for kind, row in newest.items() if row is not None}
 
 
 def finding(evidence: Evidence, name: str) -> dict[str, Any]:
-    (row,) = (each for each in evidence.findings if each["name"] == name)
+    (row,) = (finding for finding in evidence.findings if finding["name"] == name)
     return row
 
 
-# Findings.
+# Findings
 
 
-def test_every_number_is_there_with_its_unit_direction_and_sentence(
+def test_every_number_has_its_unit_direction_and_sentence(
     examined: dict[str, dict[str, Evidence]],
 ) -> None:
     expected = [(test.test, *number) for test in TEST_METHODS for number in test.quantities]
     for evidence in (examined["honest"]["public"], examined["half"]["private"]):
-        quantities = [(each["test"], each["name"], each["unit"], each["direction"]) for each in evidence.findings]
+        quantities = [
+            (finding["test"], finding["name"], finding["unit"], finding["direction"]) for finding in evidence.findings
+        ]
         assert quantities == expected
-        assert all(each["sentence"].endswith(".") for each in evidence.findings)
-        lacking = {each["name"] for each in evidence.findings if each["value"] is None}
-        # Not CLIP; no classifier; too few; too small.
+        assert all(finding["sentence"].endswith(".") for finding in evidence.findings)
+        lacking = {finding["name"] for finding in evidence.findings if finding["value"] is None}
+        # The extractor is not CLIP and has no classifier; images are too few or too small.
         assert lacking == {"cmmd", "inception_score", "fid_infinity", "hash_copies"}
 
 
-def test_an_honest_entry_shows_nothing(examined: dict[str, dict[str, Evidence]]) -> None:
+def test_an_honest_entry_shows_no_signs(examined: dict[str, dict[str, Evidence]]) -> None:
     for evidence in examined["honest"].values():
         assert evidence.z_u_p is not None
         assert evidence.z_u_p > 0.01
@@ -119,7 +121,7 @@ def test_an_honest_entry_shows_nothing(examined: dict[str, dict[str, Evidence]])
 
 
 def test_half_a_zip_of_copies_is_found(examined: dict[str, dict[str, Evidence]]) -> None:
-    """By single images, whatever the mean says; and by the images themselves."""
+    """Single images show it even if the mean does not, and the pairs are the actual images."""
     for evidence in examined["half"].values():
         assert evidence.partly_copied_share is not None
         assert 0.5 <= evidence.partly_copied_share < 0.7
@@ -131,7 +133,7 @@ def test_half_a_zip_of_copies_is_found(examined: dict[str, dict[str, Evidence]])
         pairs = evidence.details["partly_copied"]
         assert len(pairs) == 12
         assert {pair["distance"] for pair in pairs} == {0.0}
-        for pair in pairs:  # the very images
+        for pair in pairs:  # the actual images
             row, column = (int(Path(pair[side]).stem) for side in ("generated", "reference"))
             assert np.array_equal(ENTRIES["half"][row], TRAINING[column])
 
@@ -164,17 +166,19 @@ def test_cells_are_shown_with_their_images(examined: dict[str, dict[str, Evidenc
     assert evidence.copied_cells
     for cell in cells:
         assert len(cell["examples"]) == min(6, cell["generated"])
-        assert [each["distance"] for each in cell["examples"]] == sorted(each["distance"] for each in cell["examples"])
+        assert [example["distance"] for example in cell["examples"]] == sorted(
+            example["distance"] for example in cell["examples"]
+        )
     assert evidence.copied_cells_share == sum(cell["generated"] for cell in cells if cell["copied"]) / COUNT
-    # By sha256, as closest pairs name them.
-    assert all(len(each["reference"].split("/")[0]) == 8 for cell in cells for each in cell["examples"])
+    # Named by SHA-256, as in the closest pairs.
+    assert all(len(example["reference"].split("/")[0]) == 8 for cell in cells for example in cell["examples"])
 
 
-# When it is made.
+# When evidence is computed
 
 
 def jobs(service: Service, ref: int) -> list[tuple[str, str]]:
-    """Queue and state of an entry's jobs, in the order in which they came."""
+    """The queues and states of an entry's jobs, oldest first."""
     with service.context.sessions() as session:
         return [
             (job.queue, job.state)
@@ -183,7 +187,7 @@ def jobs(service: Service, ref: int) -> list[tuple[str, str]]:
 
 
 def submitted(service: Service, slug: str, images: Pixels, *, who: str = "bob") -> int:
-    """An entry with a public score, nothing more; its ref."""
+    """Submit an entry, compute only its public score, and return its ref."""
     answer = service.submit(who, slug, zip_of(images))
     assert answer.status_code == 202, answer.text
     assert run_next(service.context, Queue.CHECK)
@@ -199,9 +203,8 @@ def public(service: Service, ref: int) -> Evidence | None:
         return newest_row(session, Evidence, submission_ref=ref, track_id=public.id)
 
 
-def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, examined: Any) -> None:
-    """A worker of the queue of evidence does what is scored first, the private track, too; and the entry is scored
-    for its team all the while."""
+def test_evidence_comes_after_all_scores(service: Service, slug: str, examined: Any) -> None:
+    """A worker of the evidence queue does scores first, including private ones. The team sees the entry as scored."""
     ref = submitted(service, slug, photographs(7, COUNT))
     assert jobs(service, ref) == [("check", "done"), ("score", "done"), ("evidence", "waiting"), ("score", "waiting")]
     assert run_next(service.context, Queue.EVIDENCE)
@@ -209,7 +212,7 @@ def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, e
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         assert submission.status == Status.SCORED
-        # Its images are not needed: features are cached.
+        # The images are not needed, because features are cached.
         assert not (service.context.scratch / "pixels" / f"{submission.id}.npy").exists()
     service.run_jobs(evidence=True)
     assert [state for _, state in jobs(service, ref)] == ["done"] * 5
@@ -219,7 +222,7 @@ def test_it_comes_after_everything_that_is_scored(service: Service, slug: str, e
 def test_a_worker_that_does_not_score_leaves_scores_to_others(
     service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A public score goes neither before its evidence nor interrupts it: without a GPU it would take long."""
+    """A public score neither precedes nor interrupts this worker's evidence, because scores are slow without a GPU."""
     ref = submitted(service, slug, photographs(8, COUNT))
     assert run_next(service.context, Queue.SCORE)
     answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
@@ -237,10 +240,10 @@ def test_a_worker_that_does_not_score_leaves_scores_to_others(
     service.run_jobs(evidence=True)
 
 
-def test_it_steps_aside_for_a_public_score(
+def test_evidence_yields_to_a_public_score(
     service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the middle of a test; the next attempt finds the same, and none is counted."""
+    """It yields in the middle of a test, and the interrupted attempt does not count."""
     ref = submitted(service, slug, photographs(8, COUNT))
     assert run_next(service.context, Queue.SCORE)
     answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
@@ -261,7 +264,7 @@ def test_it_steps_aside_for_a_public_score(
         job = newest_job(session, submission_ref=ref, track_id=job_track(service, ref), queue=Queue.EVIDENCE)
         assert job is not None
         assert (job.attempts, job.stage) == (0, None)
-    assert run_next(service.context, Queue.EVIDENCE)  # the score that waits
+    assert run_next(service.context, Queue.EVIDENCE)  # the waiting score
     with service.context.sessions() as session:
         assert session.get_one(Submission, waiting.ref).status == Status.SCORED
     service.run_jobs(evidence=True)
@@ -274,10 +277,10 @@ def job_track(service: Service, ref: int) -> int:
         return competitions.tracks_of(session, submission.competition_id)["public"].id
 
 
-def test_perceptual_hashes_are_those_that_the_check_has_stored(
+def test_perceptual_hashes_come_from_the_check(
     service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody computes them again; once lost they are made anew."""
+    """They are computed again only if they are lost."""
     ref = submitted(service, slug, photographs(10, COUNT))
     with service.context.sessions() as session:
         key = hashes_key_of(session, ref)
@@ -293,7 +296,7 @@ def test_perceptual_hashes_are_those_that_the_check_has_stored(
     monkeypatch.setattr(evidence_job, "evidence_of", spied)
     service.run_jobs(evidence=True)
     assert len(seen) == 2
-    assert all(np.array_equal(each, stored[2:].T) for each in seen)
+    assert all(np.array_equal(features, stored[2:].T) for features in seen)
     service.context.blobs.delete(key)
     measured_again(service, ref, job_track(service, ref))
     service.run_jobs(evidence=True)
@@ -301,11 +304,10 @@ def test_perceptual_hashes_are_those_that_the_check_has_stored(
     assert not seen[2].any()  # too small
 
 
-def test_a_killed_attempt_is_made_again_with_the_same_result(
+def test_a_killed_attempt_is_repeated_with_the_same_result(
     service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once with cached features, once without, and once after a repeated measurement: bit for
-    bit the same, one row for each job."""
+    """With cached features, without, and after another measurement: the same bits, and one row per job."""
     ref = submitted(service, slug, ENTRIES["half"])
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
@@ -364,10 +366,10 @@ def count_of(service: Service, ref: int, track: int) -> int:
         return int(session.scalar(counted) or 0)
 
 
-def test_what_is_made_of_the_references_goes_on_where_it_was_left(
+def test_features_of_references_resume_after_an_interruption(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The features of mirrored training images take as long as those of the images: pieces are cached."""
+    """Features of mirrored training images take as long as those of the images, so they are cached in pieces."""
     monkeypatch.setattr(reference_features, "IMAGES_PER_CHUNK", 100)
     with service.context.sessions() as session:
         competition = competitions.competition_by_slug(session, slug)
@@ -399,7 +401,7 @@ def test_what_is_made_of_the_references_goes_on_where_it_was_left(
 def test_evidence_that_fails_changes_nothing_else(
     service: Service, slug: str, examined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The team sees its score, an operator the failure, which can be tried again."""
+    """The team sees its score. An operator sees the failure and can retry the job."""
     ref = submitted(service, slug, photographs(10, COUNT))
     assert run_next(service.context, Queue.SCORE)
 
@@ -418,7 +420,7 @@ def test_evidence_that_fails_changes_nothing_else(
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
         assert (submission.status, submission.reason) == (Status.SCORED, None)
-        (failed,) = (each for each in failed_jobs.failed(session) if each.submission_id == submission.id)
+        (failed,) = (job for job in failed_jobs.failed(session) if job.submission_id == submission.id)
         assert (failed.queue, failed.track, failed.error) == (
             "evidence", "public", "RuntimeError: the disk is gone",
         )  # fmt: skip

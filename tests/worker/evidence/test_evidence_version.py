@@ -1,6 +1,6 @@
-"""Evidence of a fixed case, number by number: whoever changes it raises ``EVIDENCE_VERSION``.
+"""Every number of a fixed case's evidence. If you change one, raise ``EVIDENCE_VERSION``.
 
-``python -m tests.worker.evidence.test_evidence_version`` stores the evidence anew, once the version is raised.
+Then run ``python -m tests.worker.evidence.test_evidence_version`` to store the new evidence.
 """
 
 import json
@@ -31,15 +31,16 @@ STORED = Path(__file__).parents[2] / "data" / "evidence_of_a_fixed_case.json"
 
 
 def evidence_of_the_fixed_case() -> dict[str, Any]:
-    """Of an entry with fresh, copied, mirrored and repeated images; every number of every test exists."""
+    """The evidence of an entry with new, copied, mirrored and repeated images. Every number of every test has a
+    value."""
     training, held_out = photographs(1, 300), photographs(2, 150)
     own = photographs(3, 90)
     images = np.concatenate([own, training[:20], mirror_images(training[20:30]), own[:8], mirror_images(own[8:12])])
     extractor = load("tiny", options=ExtractorOptions())
-    # Rounded, so that they are the same on every processor.
+    # Rounded to be the same on every processor.
     features, training_features, mirrored_features, held_out_features = (
-        np.round(extractor.features(each) * 256) / np.float32(256)
-        for each in (images, training, mirror_images(training), held_out)
+        np.round(extractor.features(batch) * 256) / np.float32(256)
+        for batch in (images, training, mirror_images(training), held_out)
     )
     statistics = statistics_of(training_features)
     closest = nearest(features, training_features)
@@ -77,18 +78,20 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
 
 
 def enlarged(images: Pixels) -> Pixels:
-    """Images of twice the side, for smaller ones have no perceptual hash."""
+    """Double the image size, because smaller images have no perceptual hash."""
     return images.repeat(2, axis=1).repeat(2, axis=2)
 
 
 def differences(found: Any, stored: Any, where: str = "") -> list[str]:
-    """Where two JSON values differ by more than the rounding of another processor."""
+    """The places where two JSON values differ by more than another processor's rounding."""
     if isinstance(found, dict) and isinstance(stored, dict):
         keys = sorted(found.keys() | stored.keys())
-        return [each for key in keys for each in differences(found.get(key), stored.get(key), f"{where}.{key}")]
+        return [
+            difference for key in keys for difference in differences(found.get(key), stored.get(key), f"{where}.{key}")
+        ]
     if isinstance(found, list) and isinstance(stored, list) and len(found) == len(stored):
         pairs = enumerate(zip(found, stored, strict=True))
-        return [each for number, pair in pairs for each in differences(*pair, f"{where}[{number}]")]
+        return [difference for number, pair in pairs for difference in differences(*pair, f"{where}[{number}]")]
     if isinstance(found, float) and isinstance(stored, float):
         return [] if found == pytest.approx(stored, rel=1e-5, abs=1e-9) else [f"{where}: {found}, was {stored}"]
     return [] if found == stored else [f"{where}: {found}, was {stored}"]
@@ -99,23 +102,23 @@ def found() -> dict[str, Any]:
     return evidence_of_the_fixed_case()
 
 
-def test_other_evidence_has_another_version(found: dict[str, Any]) -> None:
+def test_changed_evidence_needs_a_new_version(found: dict[str, Any]) -> None:
     stored = json.loads(STORED.read_text())
-    assert [each["name"] for each in found["findings"] if each["value"] is None] == []
+    assert [finding["name"] for finding in found["findings"] if finding["value"] is None] == []
     assert stored["version"] == EVIDENCE_VERSION, f"store the evidence of the new version: python -m {__name__}"
     changed = differences(found, stored)
     assert not changed, "raise EVIDENCE_VERSION, in scorer/findings/finding.py: " + "; ".join(changed[:5])
 
 
-def test_every_number_says_how_sure_it_is(found: dict[str, Any]) -> None:
-    """A standard error and what it is the spread of, or a p-value."""
-    for each in found["findings"]:
-        assert each["p_value"] is not None or each["standard_error"] is not None, each["name"]
-        assert each["standard_error"] is None or each["error_kind"] in {"sampling", "null"}
+def test_every_number_has_an_uncertainty(found: dict[str, Any]) -> None:
+    """A standard error with its kind, or a p-value."""
+    for finding in found["findings"]:
+        assert finding["p_value"] is not None or finding["standard_error"] is not None, finding["name"]
+        assert finding["standard_error"] is None or finding["error_kind"] in {"sampling", "null"}
 
 
 def main() -> None:
-    """Store the evidence of a raised version."""
+    """Store the evidence of a new version."""
     if STORED.exists() and json.loads(STORED.read_text())["version"] == EVIDENCE_VERSION:
         raise SystemExit("raise EVIDENCE_VERSION first, in scorer/findings/finding.py")
     STORED.write_text(json.dumps(evidence_of_the_fixed_case(), indent=1) + "\n")

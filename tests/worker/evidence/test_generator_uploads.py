@@ -1,4 +1,4 @@
-"""A generator from its upload to the audit's findings, with a worker's own code and a real sandboxed process."""
+"""A generator from its upload to the audit's findings, with the worker's code and a real sandboxed process."""
 
 import io
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from worker.evidence import generator_audit
 from worker.runtime import preemption
 
 TRAIN = noise_images(1, 40, 16)
-REMEMBERING = memorising_generator(TRAIN)
+MEMORISING = memorising_generator(TRAIN)
 HONEST = honest_generator(3, 16)
 
 
@@ -41,16 +41,16 @@ def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A service that searches few images, with two reviewers."""
     folder = tmp_path_factory.mktemp("recovering")
     with (
-        fresh_settings(servers, folder) as usual,
-        running_service(usual.model_copy(update={"recovery": QUICK_PLAN})) as each,
+        fresh_settings(servers, folder) as defaults,
+        running_service(defaults.model_copy(update={"recovery": QUICK_PLAN})) as running,
     ):
-        each.hire("rita")
-        yield each
+        running.hire("rita")
+        yield running
 
 
 @pytest.fixture
-def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Generators of our own, which are harmless, are searched in this process."""
+def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search harmless generators in this process."""
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
 
 
@@ -65,16 +65,16 @@ def seen(service: Service, who: str | None, entry: Any) -> Any:
 
 def reasons(service: Service, slug: str, entry: Any) -> list[str]:
     entries = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["entries"]
-    (mine,) = [each for each in entries if each["submission_id"] == entry["id"]] or [{"reasons": []}]
-    return [each["name"] for each in mine["reasons"]]
+    (mine,) = [flagged for flagged in entries if flagged["submission_id"] == entry["id"]] or [{"reasons": []}]
+    return [reason["name"] for reason in mine["reasons"]]
 
 
-def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
+def test_a_memorising_generator_is_detected(service: Service) -> None:
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
     entry = service.scored("ada", slug, noise_images(11))
-    handed = put(service, "ada", entry, REMEMBERING)
-    assert handed.status_code == 202, handed.text
-    assert (handed.json()["state"], handed.json()["queue_position"]) == ("waiting", 1)
+    uploaded = put(service, "ada", entry, MEMORISING)
+    assert uploaded.status_code == 202, uploaded.text
+    assert (uploaded.json()["state"], uploaded.json()["queue_position"]) == ("waiting", 1)
     assert "recovered" not in reasons(service, slug, entry)
     service.run_jobs()
 
@@ -97,12 +97,12 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     assert len(result["starts"]["generated"]["plausible"]) == QUICK_PLAN["starts"]
     assert result["stability"] is None
 
-    # Its team sees that the work is done, and the findings once they are published.
+    # The team sees that the audit is done, and the findings after publication.
     own = seen(service, "ada", entry)
     assert (own["state"], own["result"], own["former"]) == ("done", None, [])
     for who in ("bob", None):
         assert service.call(who, "GET", f"/submissions/{entry['id']}/generator").status_code == (404 if who else 401)
-    _see_the_pairs(service, entry, result)
+    _assert_visible_pairs(service, entry, result)
     service.close(slug)
     answer = service.call(
         "organizer", "POST", f"/competitions/{slug}/publication",
@@ -115,20 +115,20 @@ def test_a_generator_that_remembers_is_found_out(service: Service) -> None:
     assert slug_of(put(service, "ada", entry, HONEST)) == (409, "published")
 
 
-def _see_the_pairs(service: Service, entry: Any, result: Any) -> None:
-    """Pictures of training images are for reviewers, those of held-out ones for organizers only."""
+def _assert_visible_pairs(service: Service, entry: Any, result: Any) -> None:
+    """Reviewers see training images, only organizers see held-out images."""
     address = f"/submissions/{entry['id']}/generator/pairs"
     assert set(result["pairs"]) == {"train", "generated", "entry"}
     assert set(seen(service, "organizer", entry)["result"]["pairs"]) == {"train", "held_out", "generated", "entry"}
     pairs = result["pairs"]["train"]
     assert pairs["sheet"] == f"/api/v1{address}/train"
-    assert all(each["name"].endswith(".png") and each["error"] < 0.025 for each in pairs["pairs"])
+    assert all(pair["name"].endswith(".png") and pair["error"] < 0.025 for pair in pairs["pairs"])
     sheet = service.call("rita", "GET", f"{address}/train")
     with Image.open(io.BytesIO(sheet.content)) as picture:
         rows = np.asarray(picture)
     assert rows.shape == (32, 16 * len(pairs["pairs"]), 3)
     first = rows[:16, :16]
-    assert any(np.array_equal(first, each) for each in TRAIN), "above is the training image itself"
+    assert any(np.array_equal(first, image) for image in TRAIN), "the upper image is the training image"
     assert np.abs(first.astype(int) - rows[16:, :16]).mean() < 8
     assert (
         service.call("rita", "GET", f"{address}/train", headers={"If-None-Match": sheet.headers["ETag"]}).status_code
@@ -140,11 +140,11 @@ def _see_the_pairs(service: Service, entry: Any, result: Any) -> None:
         assert service.call(who, "GET", f"{address}/{group}").status_code == 404, (who, group)
 
 
-def test_the_generator_of_the_entry_is_known_by_its_images(service: Service, unfenced: None) -> None:
-    """Half of the targets are near to the entry; those held out are for organizers, whatever they are near to."""
+def test_the_entrys_generator_is_recognised_by_its_images(service: Service, without_sandbox: None) -> None:
+    """Half of the targets are near the entry. Only organizers see held-out targets, near or not."""
     slug = service.competition({"train": TRAIN, "held_out": noise_images(2, 40, 16)})
-    entry = service.scored("ada", slug, images_made_by(REMEMBERING, 40, 8))
-    assert put(service, "ada", entry, REMEMBERING).status_code == 202
+    entry = service.scored("ada", slug, images_made_by(MEMORISING, 40, 8))
+    assert put(service, "ada", entry, MEMORISING).status_code == 202
     service.run_jobs()
     result = seen(service, "organizer", entry)["result"]
     assert result["match"]["verdict"] == "no-difference", result["match"]
@@ -153,7 +153,7 @@ def test_the_generator_of_the_entry_is_known_by_its_images(service: Service, unf
     targets = {"train": 8, "held_out": 8, "near_train": 8, "near_held_out": 8, "generated": 8, "entry": 8}
     assert (result["report"]["targets"], set(result["pairs"])) == (targets, set(targets))
     assert set(result["power"]) == {"random", "near"}
-    assert {each["name"] for each in result["pairs"]["entry"]["pairs"]} == {f"{row:05}.png" for row in range(8)}
+    assert {pair["name"] for pair in result["pairs"]["entry"]["pairs"]} == {f"{row:05}.png" for row in range(8)}
     assert set(seen(service, "rita", entry)["result"]["pairs"]) == set(targets) - {"held_out", "near_held_out"}
     address = f"/submissions/{entry['id']}/generator/pairs"
     for who, group, status in (
@@ -165,8 +165,8 @@ def test_the_generator_of_the_entry_is_known_by_its_images(service: Service, unf
         assert service.call(who, "GET", f"{address}/{group}").status_code == status, (who, group)
 
 
-def test_photographs_that_had_to_be_shrunk_are_looked_for_too(service: Service, unfenced: None) -> None:
-    """References are kept as floats then: a generator, which makes 8 bits, is not refused for it."""
+def test_shrunk_photographs_are_searched_for(service: Service, without_sandbox: None) -> None:
+    """Resized references are floats. A generator with 8-bit output must not be refused for that."""
     slug = service.competition({"train": noise_images(1, 40, 24), "held_out": noise_images(2, 12, 24)})
     entry = service.scored("ada", slug, noise_images(13))
     assert put(service, "ada", entry, HONEST, latent=12).status_code == 202
@@ -175,20 +175,22 @@ def test_photographs_that_had_to_be_shrunk_are_looked_for_too(service: Service, 
     assert (view["state"], view["result"]["report"]["targets"]["train"]) == ("done", 16), view
 
 
-def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Service, unfenced: None) -> None:
+def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Service, without_sandbox: None) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(12))
-    assert put(service, "organizer", entry, REMEMBERING).status_code == 202
+    assert put(service, "organizer", entry, MEMORISING).status_code == 202
     service.run_jobs()
     assert put(service, "ada", entry, HONEST, latent=12, distribution="uniform").status_code == 202
     service.run_jobs()
     view = seen(service, "organizer", entry)
     assert (view["result"]["verdict"], view["distribution"]) == ("no-sign", "uniform")
-    assert [(each["verdict"], each["handed_in_by"]) for each in view["former"]] == [("copies", "organizer")]
+    assert [(audit["verdict"], audit["handed_in_by"]) for audit in view["former"]] == [("copies", "organizer")]
     assert seen(service, "ada", entry)["former"] == []
-    assert "recovered" in reasons(service, slug, entry), "another file hides nothing"
+    assert "recovered" in reasons(service, slug, entry), "another file hides no earlier sign"
     with service.context.sessions.begin() as session:
-        (act,) = session.query(AuditEntry).filter_by(action="generator.handed-in", subject=f"submission:{entry['id']}")
+        (act,) = session.query(AuditEntry).filter_by(
+            action="generator.uploaded-in", subject=f"submission:{entry['id']}"
+        )
         assert act.actor_id is not None
         recovery = session.query(Recovery).order_by(Recovery.job_id.desc()).first()
         generator = session.query(GeneratorFile).order_by(GeneratorFile.id.desc()).first()
@@ -199,7 +201,7 @@ def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Ser
         assert recovery.provenance["generator_sha256"] == generator.sha256
 
 
-def test_what_cannot_be_read_is_refused_with_a_reason_for_its_team(service: Service) -> None:
+def test_an_unreadable_generator_is_refused_with_a_reason(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("bob", slug, noise_images(13))
     assert put(service, "bob", entry, generator_with_operator("Erf2"), latent=12).status_code == 202
@@ -215,7 +217,7 @@ def test_what_cannot_be_read_is_refused_with_a_reason_for_its_team(service: Serv
         assert session.query(Job.state).filter_by(queue="recover").order_by(Job.id.desc()).limit(1).scalar() == "done"
 
 
-def test_what_an_organizer_uploads_is_theirs_to_mend(service: Service, unfenced: None) -> None:
+def test_a_refused_generator_notifies_its_uploader(service: Service, without_sandbox: None) -> None:
     slug = service.competition()
     entry = service.scored("eve", slug, noise_images(21))
     assert put(service, "organizer", entry, HONEST, latent=13).status_code == 202
@@ -223,17 +225,17 @@ def test_what_an_organizer_uploads_is_theirs_to_mend(service: Service, unfenced:
     assert seen(service, "eve", entry)["state"] == "refused"
     notices = {who: service.call(who, "GET", "/notices").json()["notices"] for who in ("organizer", "eve")}
     assert notices["organizer"][0]["kind"] == "generator"
-    assert "generator" not in {each["kind"] for each in notices["eve"]}
+    assert "generator" not in {notice["kind"] for notice in notices["eve"]}
 
 
-def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Service) -> None:
+def test_invalid_or_untimely_generators_are_refused(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("eve", slug, noise_images(14))
     before = _blobs(service)
     for content in (b"", b"PK\3\4model", b"\x80\x04pickle", b"\x89HDF"):
         refused = put(service, "eve", entry, content, latent=12)
         assert slug_of(refused) == (422, "not-onnx")
-        assert export_command(12) in refused.text.replace('\\"', '"'), "whoever follows it hands in what is read"
+        assert export_command(12) in refused.text.replace('\\"', '"'), "the suggested command exports a readable file"
     assert put(service, "eve", entry, HONEST, latent=0).status_code == 422
     assert put(service, "eve", entry, HONEST, latent=MAX_LATENT_DIMENSION + 1).status_code == 422
     assert put(service, "eve", entry, HONEST, distribution="cauchy").status_code == 422
@@ -242,11 +244,11 @@ def test_what_is_no_onnx_or_comes_at_the_wrong_time_is_not_taken(service: Servic
     waiting = service.submit("eve", slug, zip_of(noise_images(15))).json()
     assert slug_of(put(service, "eve", waiting, HONEST)) == (409, "not-scored")
     assert slug_of(service.call("eve", "GET", f"/submissions/{entry['id']}/generator")) == (404, "no-generator")
-    assert {each for each in _blobs(service) if each.startswith("generators")} <= before
+    assert {key for key in _blobs(service) if key.startswith("generators")} <= before
     service.run_jobs()
 
 
-def test_the_same_file_is_one_generator_and_a_day_has_few(service: Service, unfenced: None) -> None:
+def test_equal_files_are_one_generator_and_days_have_a_limit(service: Service, without_sandbox: None) -> None:
     slug = service.competition()
     entry = service.scored("eve", slug, noise_images(16))
     once, again = put(service, "eve", entry, HONEST, latent=12), put(service, "eve", entry, HONEST, latent=12)
@@ -256,14 +258,14 @@ def test_the_same_file_is_one_generator_and_a_day_has_few(service: Service, unfe
     assert slug_of(put(service, "eve", entry, honest_generator(30, 16), latent=12)) == (429, "generator-limit")
     with service.context.sessions.begin() as session:
         states = [job.state for job in session.query(Job).filter_by(queue="recover", state="waiting")]
-        assert states == ["waiting"], "only the newest is searched"
+        assert states == ["waiting"], "only the newest file is searched"
     assert put(service, "organizer", entry, honest_generator(30, 16), latent=12).status_code == 202
     service.run_jobs()
     assert seen(service, "organizer", entry)["former"] == []
 
 
-def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
-    service: Service, unfenced: None, monkeypatch: pytest.MonkeyPatch
+def test_a_search_yields_to_a_public_score_and_is_repeated(
+    service: Service, without_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(18))
@@ -284,13 +286,13 @@ def test_a_search_makes_room_for_a_public_score_and_is_tried_again(
         assert job_queue.count_due(session).keys() >= {"recover", "score"}
     assert run_next(service.context, Queue.RECOVER)
     with service.context.sessions.begin() as session:
-        assert session.query(Job).filter_by(queue="recover", state="waiting").count() == 1, "the score went first"
+        assert session.query(Job).filter_by(queue="recover", state="waiting").count() == 1, "the score ran first"
     service.run_jobs()
     assert seen(service, "organizer", entry)["result"]["verdict"] == "no-sign"
 
 
-def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
-    service: Service, unfenced: None, monkeypatch: pytest.MonkeyPatch
+def test_service_faults_are_retried_and_refuse_nobody(
+    service: Service, without_sandbox: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(20))
@@ -309,7 +311,7 @@ def test_our_own_faults_are_tried_again_and_nobody_is_refused_for_them(
             job.due_at = datetime.now(UTC)
         assert run_next(service.context, Queue.RECOVER)
     assert seen(service, "ada", entry)["state"] == "failed"
-    # The same file uploaded again is a new attempt.
+    # Uploading the same file again starts a new attempt.
     put(service, "ada", entry, HONEST, latent=12)
     service.run_jobs()
     assert seen(service, "ada", entry)["state"] == "done"

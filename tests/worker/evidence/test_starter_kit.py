@@ -1,4 +1,4 @@
-"""The starter kit's baseline on photographs: no sign of copying, whatever the score."""
+"""The starter kit's baseline on photographs shows no sign of copying."""
 
 import importlib.util
 from pathlib import Path
@@ -36,7 +36,7 @@ def written(path: Path, images: NDArray[np.uint8]) -> Path:
 @pytest.mark.parametrize(
     ("extractor", "photographs", "images"),
     [
-        ("tiny", 200, 100),  # those of docs/start/organizer.md
+        ("tiny", 200, 100),  # as in docs/start/organizer.md
         ("efficientnet_lite0", 200, 100),
         pytest.param("tiny", None, 400, marks=pytest.mark.slow),
     ],

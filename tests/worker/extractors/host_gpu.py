@@ -1,4 +1,4 @@
-"""An imitation of a GPU that computes on the host, has room for so many images at a time, and can fail."""
+"""An imitated GPU that computes on the host, has room for a limited number of images, and can fail."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,9 +18,9 @@ class Event:
 
 
 class HostGpu:
-    """Has :class:`scorer.extractors.cuda_graphs.Gpu`'s methods. A capture runs once, a replay runs again.
+    """Has the methods of :class:`scorer.extractors.cuda_graphs.Gpu`. A capture runs once, a replay runs again.
 
-    ``faults`` are raised, one a replay; None is none.
+    Every replay raises the next of ``faults``, or nothing if it is None.
     """
 
     name = "imitation"
@@ -61,7 +61,7 @@ class HostGpu:
         return replay, output
 
     def peak_bytes(self, run: Callable[[], object]) -> float:
-        """``image_bytes`` for each image of a batch, as long as there is room."""
+        """``image_bytes`` per image of a batch, or infinity without enough room."""
         try:
             run()
         except torch.OutOfMemoryError:

@@ -1,4 +1,4 @@
-"""The weights of CLIP's image tower under OpenAI's names, for a tower of one block."""
+"""OpenAI's names for the weights of CLIP's image tower with one block."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,8 @@ _LAYERS = {
 
 
 def openai_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """timm's tensors as OpenAI has them: a projection without a bias, positions and class token without a batch."""
+    """Convert timm's tensors to OpenAI's: the projection has no bias, positions and class token have no batch
+    dimension."""
     published = {}
     for name, value in state.items():
         layer, _, kind = name.rpartition(".")

@@ -1,7 +1,7 @@
-"""What a CUDA graph may hold: each network captured as on a GPU, on a device that computes nothing (torch's meta).
+"""Captures of every network under the rules of CUDA graphs, on torch's meta device, which computes nothing.
 
 While CUDA captures a graph, nothing may come from the host, be read back, or wait. A tensor made of Python numbers is a
-copy from the host, and so the capture fails, whatever ran before. CUDA itself is not run here; what reaches it is.
+copy from the host, so the capture fails. These tests check the calls that reach CUDA, but don't run CUDA.
 """
 
 import gc
@@ -40,15 +40,15 @@ READ_BACK = {
     "unique_consecutive",
     "_unique2",
 }
-"""Operators whose result, or its size, the host must know before it goes on."""
+"""The host must know the result of these operators, or its size, before it continues."""
 
 
 def tensors_in(values: object) -> list[Tensor]:
-    return [each for each in tree_leaves(values) if isinstance(each, Tensor)]
+    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
 
 
 class Functions(TorchFunctionMode):
-    """Refuses tensors that come from anything but tensors: torch copies them from the host, unseen by operators."""
+    """Refuses tensors not made of tensors: torch copies them from the host, and the operators don't show it."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -58,7 +58,7 @@ class Functions(TorchFunctionMode):
 
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuses every operator that CUDA would not capture, before it runs, and remembers what was read from outside."""
+    """Refuses operators that CUDA can't capture before they run, and records the tensors read from outside."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -70,26 +70,28 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operands = tensors_in((args, kwargs))
         assert name not in READ_BACK, f"{func} makes the host wait"
         assert operands or name.startswith("empty"), f"{func}: memory is filled from the host"
-        assert all(each.device == META for each in operands), f"{func} reads a tensor of the host"
-        assert name != "index" or not any(each.dtype == torch.bool for each in operands), f"{func} counts on the host"
+        assert all(operand.device == META for operand in operands), f"{func} reads a tensor of the host"
+        assert name != "index" or not any(operand.dtype == torch.bool for operand in operands), (
+            f"{func} counts on the host"
+        )
         target = (kwargs or {}).get("device")
         assert target is None or torch.device(target) == META, f"{func} copies to the host"
-        self.read += [weakref.ref(each) for each in operands if id(each) not in self._made]
+        self.read += [weakref.ref(operand) for operand in operands if id(operand) not in self._made]
         result = func(*args, **(kwargs or {}))
-        self._made |= {id(each): each for each in tensors_in(result)}
+        self._made |= {id(tensor): tensor for tensor in tensors_in(result)}
         return result
 
 
 @contextmanager
 def capturing() -> Iterator[Operators]:
-    """A context with CUDA's rules for a capture."""
+    """Apply CUDA's rules for captures during the block."""
     operators = Operators()
     with Functions(), operators:
         yield operators
 
 
 class MetaGpu(HostGpu):
-    """Its device memory is on the meta device, and a capture keeps CUDA's rules."""
+    """A GPU with memory on the meta device that applies CUDA's rules to captures."""
 
     def __init__(self, device: torch.device) -> None:
         super().__init__()
@@ -100,7 +102,7 @@ class MetaGpu(HostGpu):
         return torch.zeros(shape, dtype=dtype, device=META)
 
     def capture(self, stream: object, run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
-        run()  # as the real one does: whatever is made on first use is there
+        run()  # as the real GPU does, to create everything that first use creates
         with capturing() as operators:
             output = run()
         self.read += operators.read
@@ -110,14 +112,14 @@ class MetaGpu(HostGpu):
 
 
 def unfilled(spec: ExtractorSpec, _: Weights) -> Network:
-    """An extractor's network without numbers."""
+    """An extractor's network without weights."""
     trunk = networks.trunk_of(networks.unfilled_network(spec).eval().requires_grad_(requires_grad=False), spec)
     return Network(trunk, None)
 
 
 @pytest.fixture
 def on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extractors that take the meta device for a GPU, and need no weights."""
+    """Make extractors use the meta device as a GPU, without weights."""
     monkeypatch.setattr(torch_extractor, "device_of", lambda _: META)
     monkeypatch.setattr(torch_extractor, "gpu_of", MetaGpu)
     monkeypatch.setattr(torch_extractor, "build_network", unfilled)
@@ -125,12 +127,14 @@ def on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def captured(spec: ExtractorSpec, dtype: type[np.generic]) -> Any:
-    """An extractor that has captured its graphs for images of its own size and for smaller ones of this type."""
+    """An extractor with captured graphs for images of its own size, and for smaller images of this type."""
     extractor: Any = TorchExtractor(spec, Weights(None, b"", ""), ExtractorOptions(batch_size=2))  # type: ignore[arg-type]
     warmed_up = list(extractor._gpu.read)
     assert len(warmed_up) > 100
     gc.collect()
-    assert all(each() is not None for each in warmed_up), "a freed constant is another tensor's memory"
+    assert all(constant() is not None for constant in warmed_up), (
+        "the memory of a freed constant could go to another tensor"
+    )
     with extractor._deterministic():
         extractor._slots_for(np.zeros((2, 64, 48, 3), dtype))
     assert extractor._gpu.captures == 4 * [(2, spec.dimension)], "two at the network's own size, two at the images'"
@@ -139,14 +143,14 @@ def captured(spec: ExtractorSpec, dtype: type[np.generic]) -> Any:
 
 @pytest.mark.usefixtures("on_meta")
 @pytest.mark.parametrize("spec", NETWORKS, ids=lambda spec: spec.name)
-def test_a_captured_network_leaves_the_host_alone_and_what_it_reads_alive(spec: ExtractorSpec) -> None:
-    """A graph knows addresses alone, so what it reads must live as long as its slot."""
+def test_captures_use_no_host_memory_and_keep_their_tensors_alive(spec: ExtractorSpec) -> None:
+    """A graph contains only addresses, so its tensors must live as long as its slot."""
     captured(spec, np.uint8)
 
 
 @pytest.mark.usefixtures("on_meta")
-def test_images_of_floats_are_captured_as_well() -> None:
-    """Preprocessing alone sees their type, and is the same code for every network."""
+def test_images_of_floats_are_captured() -> None:
+    """One network is enough, because only the preprocessing depends on the type, and all networks share it."""
     captured(find_extractor("efficientnet_lite0"), np.float32)
 
 
@@ -181,7 +185,7 @@ class Planted(nn.Module):
     ],
 )
 def test_the_imitation_refuses_what_cuda_refuses(act: Callable[[Tensor], Any], fault: str) -> None:
-    """The test above can fail."""
+    """Shows that the tests above can fail."""
     network = Planted(act)
     with torch.inference_mode(), capturing(), pytest.raises(AssertionError, match=fault):
         network(torch.empty(2, 3, 4, 4, device=META))

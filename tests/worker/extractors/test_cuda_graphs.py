@@ -1,7 +1,7 @@
-"""Batches over a GPU, without one.
+"""Batches on an imitated GPU.
 
-An imitation of CUDA does nothing until it is waited for, so that reading too early or filling a buffer too soon gives
-wrong numbers. CUDA itself is not run here.
+The imitation does nothing until the host waits for it. Reading too early or filling a buffer too soon gives wrong
+numbers. These tests don't run CUDA.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from tests.worker.extractors.host_gpu import HostGpu
 
 
 class Stream:
-    """Work that is delayed until it is waited for."""
+    """Work that is delayed until the host waits for it."""
 
     def __init__(self) -> None:
         self.work: list[Callable[[], object]] = []
@@ -49,7 +49,7 @@ class Event:
 
 
 class Memory:
-    """A tensor whose copies are enqueued."""
+    """A tensor that enqueues its copies."""
 
     def __init__(self, gpu: "LazyGpu", value: torch.Tensor) -> None:
         self._gpu = gpu
@@ -66,7 +66,7 @@ class Memory:
 
 
 class LazyGpu:
-    """Has :class:`Gpu`'s methods, and CUDA's habit of returning before anything has happened."""
+    """Has the methods of :class:`Gpu`, and returns before the work is done, as CUDA does."""
 
     name = "imitation"
 
@@ -121,7 +121,7 @@ def slots_of(gpu: LazyGpu, like: NDArray[Any], batch_size: int) -> list[Slot]:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("count", [1, 3, 8, 19])
-def test_the_features_are_those_of_the_plain_way(count: int, dtype: type[np.generic]) -> None:
+def test_features_equal_those_without_graphs(count: int, dtype: type[np.generic]) -> None:
     pixels = images(count, dtype)
     shares = list[float]()
     plain = in_batches(
@@ -134,7 +134,7 @@ def test_the_features_are_those_of_the_plain_way(count: int, dtype: type[np.gene
 
 
 def test_the_imitation_detects_a_buffer_that_is_filled_too_soon() -> None:
-    """The test above can fail: without waiting, the second batch's pixels are what the first one's copy finds."""
+    """Shows that the test above can fail: without waiting, the first copy reads the second batch's pixels."""
     gpu = LazyGpu()
     slot = slots_of(gpu, images(2), 1)[0]
     for image in images(2):
@@ -145,9 +145,9 @@ def test_the_imitation_detects_a_buffer_that_is_filled_too_soon() -> None:
     assert np.array_equal(first, images(2)[1].astype(np.float32).sum(axis=(0, 1)))
 
 
-def test_two_batches_are_under_way_at_once_on_streams_of_their_own() -> None:
+def test_two_batches_run_at_the_same_time_on_separate_streams() -> None:
     gpu = LazyGpu()
-    flying = 0
+    in_flight = 0
     most = 0
 
     class Watched:
@@ -156,23 +156,23 @@ def test_two_batches_are_under_way_at_once_on_streams_of_their_own() -> None:
             self.batch = slot.batch
 
         def launch(self) -> None:
-            nonlocal flying, most
+            nonlocal in_flight, most
             self._slot.launch()
-            flying, most = flying + 1, max(most, flying + 1)
+            in_flight, most = in_flight + 1, max(most, in_flight + 1)
 
         def collect(self) -> NDArray[np.float32]:
-            nonlocal flying
-            flying -= 1
+            nonlocal in_flight
+            in_flight -= 1
             return self._slot.collect()
 
     in_batches(images(10), [Watched(slot) for slot in slots_of(gpu, images(10), 2)], dimension=3)
     assert most == 2
-    assert flying == 0
-    assert [len(stream.work) for stream in gpu.streams] == [9, 6], "three steps a batch: in, replay, out"
-    assert gpu.captured == 2, "once a slot, not once a batch"
+    assert in_flight == 0
+    assert [len(stream.work) for stream in gpu.streams] == [9, 6], "three steps per batch: in, replay, out"
+    assert gpu.captured == 2, "once per slot, not per batch"
 
 
-def test_degenerate_images_are_named_over_a_gpu_too() -> None:
+def test_degenerate_images_are_named_on_a_gpu() -> None:
     pixels = images(7)
     pixels[[2, 5]] = 0
     with pytest.raises(Invalid) as error:
@@ -180,7 +180,7 @@ def test_degenerate_images_are_named_over_a_gpu_too() -> None:
     assert error.value.extra["rows"] == [2, 5]
 
 
-def test_other_arrays_are_refused_before_memory_is_taken() -> None:
+def test_invalid_arrays_are_refused_before_allocation() -> None:
     gpu = LazyGpu()
     with pytest.raises(Invalid):
         slots_of(gpu, images(2)[..., :1], 2)
@@ -200,7 +200,7 @@ def test_the_largest_safe_batch_keeps_within_its_share_of_the_memory(share_of_8:
 
     assert largest_safe_batch(used_share) == expected
     assert tried == sorted(tried)
-    assert max(tried) <= max(16, 2 * expected), "none that is hopelessly too large"
+    assert max(tried) <= max(16, 2 * expected), "no batch that is far too large"
 
 
 def test_a_batch_size_is_found_once(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_batch_size_is_found_once(tmp_path: Path) -> None:
     sizes = iter([64, 128])
     assert fixed_batch(file, lambda: next(sizes)) == 64
     assert fixed_batch(file, lambda: next(sizes)) == 64
-    assert [each.name for each in file.parent.iterdir()] == ["x.json"]
+    assert [path.name for path in file.parent.iterdir()] == ["x.json"]
     assert fixed_batch(None, lambda: next(sizes)) == 128
 
 
@@ -222,14 +222,14 @@ def test_of_two_workers_the_first_decides(tmp_path: Path) -> None:
     assert fixed_batch(file, find) == 32
 
 
-def test_the_operators_batch_size_goes_first() -> None:
+def test_the_operators_batch_size_takes_precedence() -> None:
     chosen = load("efficientnet_lite0", options=ExtractorOptions(device="cpu", threads=1, batch_size=3))
     assert chosen.provenance["batch_size"] == 3
     assert load("tiny", options=ExtractorOptions()).provenance["batch_size"] == 8
 
 
-def test_the_real_one_has_the_imitations_methods() -> None:
-    """Whatever the code calls is there on both sides."""
+def test_the_real_gpu_has_the_imitations_methods() -> None:
+    """Both have every method that the code calls."""
     used = {"pinned", "zeros", "stream", "on", "event", "capture", "name"}
     assert used <= set(dir(Gpu))
     assert used <= set(dir(LazyGpu))
@@ -240,7 +240,7 @@ CPU = ExtractorOptions(device="cpu", threads=1)
 
 
 def separable(*, stride: int = 1, padding: int = 0, groups: int = 1) -> nn.Sequential:
-    """A depthwise convolution, then one of 1 x 1."""
+    """A depthwise convolution, then a 1 x 1 convolution."""
     torch.manual_seed(3)
     return nn.Sequential(
         nn.Conv2d(8, 8, 3, groups=8, padding=1), nn.Conv2d(8, 12, 1, stride=stride, padding=padding, groups=groups)
@@ -283,14 +283,14 @@ def test_other_convolutions_stay(network: nn.Sequential) -> None:
 )
 def test_networks_of_the_catalogue(name: str, layout: GpuLayout, products: int) -> None:
     network = unfilled_network(find_extractor(name))
-    before = [each for each in network.modules() if isinstance(each, nn.Conv2d) and each.kernel_size == (1, 1)]
+    before = [module for module in network.modules() if isinstance(module, nn.Conv2d) and module.kernel_size == (1, 1)]
     assert lay_out(network) is layout
-    made = [each for each in network.modules() if isinstance(each, PointwiseProduct)]
+    made = [module for module in network.modules() if isinstance(module, PointwiseProduct)]
     assert len(made) == (len(before) if products else 0)
     assert len(made) == products
 
 
-def test_a_gpu_has_the_cpus_features_and_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_gives_the_cpus_features_and_records_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     images = np.random.default_rng(2).integers(0, 256, (3, 64, 64, 3), dtype=np.uint8)
     expected = load("efficientnet_lite0", options=CPU).features(images)
     monkeypatch.setattr(torch_extractor, "gpu_of", lambda _: HostGpu())

@@ -1,4 +1,4 @@
-"""The same zip gives the same score: in any order, in any process, at any time; and nearly so in any batch."""
+"""Equal images give equal scores in any order, process and run, and nearly equal scores in any batch size."""
 
 import io
 import os
@@ -35,9 +35,9 @@ CPU = ExtractorOptions(device="cpu", batch_size=8, threads=1)
 
 
 def crops(seed: int, count: int) -> NDArray[np.uint8]:
-    """Images (count, SIZE, SIZE, 3) cut from photographs: real edges, and all different."""
+    """Images (count, SIZE, SIZE, 3) cut from photographs, for real edges and no duplicates."""
     rng = np.random.default_rng(seed)
-    photographs = [each() for each in PHOTOGRAPHS]
+    photographs = [photograph() for photograph in PHOTOGRAPHS]
     tiles = []
     for index in range(count):
         photograph = photographs[index % 3]
@@ -47,18 +47,18 @@ def crops(seed: int, count: int) -> NDArray[np.uint8]:
 
 
 def zipped_in(order: NDArray[np.int64]) -> bytes:
-    """The same images under the same names, with the members of the zip in another order."""
+    """A zip of the same images and names, with its members in another order."""
     names = np.array([f"{index:05}.png" for index in range(COUNT)])
     write_images(crops(1, COUNT)[order], buffer := io.BytesIO(), names[order].tolist())
     return buffer.getvalue()
 
 
 def score_elsewhere(service: Service) -> None:
-    """Do the next score in a worker's process that knows nothing of this one's."""
+    """Compute the next score in a separate worker process."""
     settings = service.context.settings
     environment = os.environ | {
         **addresses(settings),
-        "OMP_WAIT_POLICY": "PASSIVE",  # as `kennel up` sets it: other processes want the cores too
+        "OMP_WAIT_POLICY": "PASSIVE",  # as `kennel up` sets it, because other processes also need the cores
     }
     code = (
         "from worker.tasks import worker_context\n"
@@ -79,7 +79,7 @@ def public_measurement(service: Service, submission_id: str) -> Measurement:
     return measurement
 
 
-def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: Service) -> None:
+def test_order_process_and_time_change_no_bit_of_a_score(service: Service) -> None:
     slug = service.competition(image_count=COUNT, image_size=SIZE, public={"extractor": "efficientnet_lite0"})
     orders = (np.arange(COUNT), np.random.default_rng(0).permutation(COUNT))
     zips = [zipped_in(order) for order in orders]
@@ -89,18 +89,18 @@ def test_a_shuffled_zip_another_process_and_a_later_day_change_no_bit(service: S
         assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.SCORE)
     score_elsewhere(service)
-    first, second = (public_measurement(service, each) for each in ids)
+    first, second = (public_measurement(service, id_) for id_ in ids)
     assert first.provenance["extractor"] == "efficientnet_lite0@1"
     assert first.provenance["worker"] != second.provenance["worker"]
     assert (first.fid, first.memorization_distance) == (second.fid, second.memorization_distance)
     assert first.closest_pairs == second.closest_pairs
     again = rescore(service.context, ids[1], verify=True, progress=lambda _stage, _share: None)
-    assert [each.comparison and each.comparison.outcome for each in again] == [ComparisonOutcome.IDENTICAL]
+    assert [run.comparison and run.comparison.outcome for run in again] == [ComparisonOutcome.IDENTICAL]
 
 
 @pytest.fixture(scope="module")
 def reference() -> PreparedReference:
-    """What entries are measured against, prepared once as a service does."""
+    """A prepared reference."""
     features = load("efficientnet_lite0", options=CPU).features(crops(2, 32))
     return PreparedReference(statistics_of(features), normalise(features), signed=False)
 
@@ -125,7 +125,7 @@ def one_at_a_time(reference: PreparedReference) -> RawMeasurement:
 
 
 @pytest.mark.parametrize("how", [{"batch_size": 64}, {"batch_size": 64, "threads": 2}])
-def test_batches_and_threads_move_a_score_by_less_than_was_promised(
+def test_batches_and_threads_change_a_score_within_the_tolerance(
     how: dict[str, int], reference: PreparedReference, one_at_a_time: RawMeasurement
 ) -> None:
     result = numbers(replace(CPU, **how), reference)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Nearest neighbours whose shortlist torch makes on a device: the host's to the last bit. The device is a CPU here."""
+"""Nearest neighbours with a shortlist from torch on a device (here a CPU): equal to the host's to the last bit."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def around_one_direction(seed: int, count: int, dimension: int) -> Matrix:
 
 
 def with_copies(seed: int, count: int, dimension: int) -> Matrix:
-    """Every row three times: ties, which the lowest index wins."""
+    """Every row three times. The lowest index wins these ties."""
     return np.tile(gaussian(seed, -(-count // 3), dimension), (3, 1))[:count]
 
 
@@ -45,7 +45,7 @@ def with_copies(seed: int, count: int, dimension: int) -> Matrix:
     ],
     ids=["gaussian", "non-negative", "rows", "columns", "ties", "crowds"],
 )
-def test_the_neighbours_are_the_hosts(make: Any, own: int, other: int, dimension: int, signed: bool) -> None:
+def test_neighbours_equal_the_hosts(make: Any, own: int, other: int, dimension: int, signed: bool) -> None:
     generated, reference = make(1, own, dimension), make(2, other, dimension)
     shares: list[float] = []
     ours = nearest(generated, reference, signed=signed, shortlister=ON_CPU, progress=shares.append)
@@ -57,7 +57,7 @@ def test_the_neighbours_are_the_hosts(make: Any, own: int, other: int, dimension
 
 
 def test_crowded_rows_are_left_to_float64() -> None:
-    """The case above has some: they are named, and none of their pairs is listed."""
+    """Crowded rows are named, and none of their pairs is listed."""
     own, other = (normalise(around_one_direction(seed, 30, 48)) for seed in (1, 2))
     comparison = CosineComparison(own, other, signed=False)
     rows, _, crowded = ON_CPU(comparison, 4, lambda _: None)
@@ -67,16 +67,16 @@ def test_crowded_rows_are_left_to_float64() -> None:
     assert set(rows) | set(crowded) == set(hosts[0]) | set(hosts[2]) == set(range(30))
 
 
-def test_products_that_are_rounded_otherwise_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device whose products are off by as much as the bound allows, in the worst direction, lists the nearest all the
-    same; off by more, it does not."""
+def test_differently_rounded_products_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With errors up to the bound, in the worst direction, the shortlist still has the nearest row. With more, it does
+    not."""
     generated, reference = around_one_direction(3, 40, 48), around_one_direction(4, 60, 48)
     hosts = nearest(generated, reference)
     products = device_neighbours._contenders
 
     def off_by(bounds: float) -> Any:
         def contenders(tile: torch.Tensor, best: torch.Tensor, window: float, *, crowd: int) -> Any:
-            # The nearest is computed too low and all others too high.
+            # The nearest is too low, all others are too high.
             error = torch.full_like(tile, bounds * window / 2)
             error[torch.arange(len(tile)), torch.from_numpy(hosts.index)] *= -1
             return products(tile + error, best, window, crowd=len(reference))

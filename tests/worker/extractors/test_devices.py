@@ -1,4 +1,4 @@
-"""Which device a process computes on, and what it does when its GPU has no memory left or fails."""
+"""The choice of a process's device, and GPUs that fail or run out of memory."""
 
 import logging
 from dataclasses import replace
@@ -53,7 +53,7 @@ def accelerator_error(text: str, code: int | None = None) -> Exception:
     return error  # type: ignore[no-any-return]
 
 
-# One process, one GPU.
+# One GPU per process
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_without_a_gpu_only_auto_takes_the_cpu(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
-def test_a_new_process_says_that_a_gpu_does_not_compute() -> None:
+def test_a_new_process_reports_a_gpu_that_does_not_work() -> None:
     fault = device_fault("cuda:1")
     assert fault is not None
     assert fault.startswith("The GPU 'cuda:1' does not work: Unavailable: The device 'cuda:1' was asked for")
 
 
-# Out of memory.
+# Out of memory
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_a_new_process_says_that_a_gpu_does_not_compute() -> None:
         (ValueError("CUDA error"), False, False),
     ],
 )
-def test_errors_are_told_apart(error: Exception, memory: bool, device: bool) -> None:
+def test_errors_are_distinguished(error: Exception, memory: bool, device: bool) -> None:
     assert is_out_of_memory(error) is memory
     if not memory:
         assert is_device_error(error) is device
 
 
-def test_a_capture_that_ends_for_lack_of_memory_is_one() -> None:
+def test_a_capture_that_fails_for_lack_of_memory_is_out_of_memory() -> None:
     error = accelerator_error("CUDA error: operation failed due to a previous error during capture")
     assert not is_out_of_memory(error)
     error.__context__ = torch.OutOfMemoryError(OUT_OF_MEMORY)
@@ -137,13 +137,15 @@ def test_a_batch_that_does_not_fit_is_halved(
     ]
     assert extractor.provenance["batch_size"] == 2
     expected = extractor_on(HostGpu(), folder, monkeypatch, batch_size=2)
-    assert np.array_equal(extractor.features(images), expected.features(images)), "those of the batch that is recorded"
+    assert np.array_equal(extractor.features(images), expected.features(images)), (
+        "features are those of the recorded batch size"
+    )
 
 
 @pytest.mark.parametrize(
     "fault", [torch.OutOfMemoryError(OUT_OF_MEMORY), accelerator_error("CUDA error: out of memory")]
 )
-def test_memory_that_ends_on_the_way_changes_all_batches_of_an_entry(
+def test_running_out_of_memory_changes_all_batches_of_an_entry(
     folder: Path, images: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
     extractor = extractor_on(HostGpu(faults=[None, None, None, fault]), folder, monkeypatch, batch_size=4)
@@ -170,13 +172,13 @@ def test_the_batch_is_the_largest_that_fits(folder: Path, monkeypatch: pytest.Mo
 def test_weights_and_activations_of_all_loaded_networks_have_room(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both tracks' networks, in each of the two processes that take turns."""
+    """Both tracks' networks in both processes that take turns."""
     weights_bytes = extractor_on(HostGpu(), folder, monkeypatch, batch_size=1)._weight_bytes
     gpu = HostGpu()
     gpu.image_bytes = weights_bytes / 40
     gpu.memory_bytes = 5 * 2 * weights_bytes
     batch = extractor_on(gpu, folder, monkeypatch).provenance["batch_size"]
-    assert batch == 32, "64 images would fit beside no weights"
+    assert batch == 32, "64 images would fit only without weights"
     assert 2 * 2 * (weights_bytes + batch * gpu.image_bytes) <= 0.8 * gpu.memory_bytes
 
 
@@ -192,7 +194,7 @@ def test_graphs_of_one_shape_are_held_at_a_time(folder: Path, monkeypatch: pytes
     assert len(extractor._slots) == 1
 
 
-# Lost.
+# Lost devices
 
 
 @pytest.mark.parametrize(
@@ -200,10 +202,10 @@ def test_graphs_of_one_shape_are_held_at_a_time(folder: Path, monkeypatch: pytes
     [accelerator_error(ILLEGAL), RuntimeError(ILLEGAL), RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")],
 )
 @pytest.mark.parametrize("replays", [0, 3])
-def test_an_error_of_cuda_is_a_loss(
+def test_a_cuda_error_loses_the_device(
     folder: Path, images: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch, fault: Exception, replays: int
 ) -> None:
-    """While loading, and while computing."""
+    """During loading and during computation."""
     gpu = HostGpu(faults=[*[None] * replays, fault])
     with pytest.raises(DeviceLost, match=r"illegal memory access|EXECUTION_FAILED") as error:
         extractor_on(gpu, folder, monkeypatch, batch_size=4).features(images)
@@ -211,7 +213,7 @@ def test_an_error_of_cuda_is_a_loss(
     assert error.value.__cause__ is fault
 
 
-def test_other_errors_stay_what_they_are(
+def test_other_errors_are_raised_unchanged(
     folder: Path, images: NDArray[np.uint8], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     extractor = extractor_on(HostGpu(faults=[None, None, RuntimeError("a bug")]), folder, monkeypatch, batch_size=4)
@@ -220,7 +222,7 @@ def test_other_errors_stay_what_they_are(
     assert extractor.provenance["batch_size"] == 4
 
 
-def test_a_gpu_is_looked_for_by_torch_only_where_its_driver_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_looks_for_a_gpu_only_if_its_driver_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch takes seconds to load."""
 
     def fault(_: str) -> str | None:

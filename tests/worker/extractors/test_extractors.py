@@ -1,4 +1,4 @@
-"""Extractors: they recognise real photographs, are exact, the same every time, and strict about weights."""
+"""Extractors: they recognise real photographs, are exact and reproducible, and check their weights."""
 
 import hashlib
 import os
@@ -38,11 +38,11 @@ from scorer.extractors.torch_extractor import TorchExtractor
 from scorer.extractors.weights import Weights
 from scorer.process_resources import keep_freed_memory
 
-# One thread: other tests run beside these.
+# One thread, because other tests run at the same time.
 CPU = ExtractorOptions(device="cpu", batch_size=4, threads=1)
 LITE = ("efficientnet_lite0", "efficientnet_lite2")
 INCEPTION = find_extractor("inception_v3")
-# The loader under test, on a network small enough to be broken in many ways.
+# A small network for tests that break it in many ways.
 SMALL = replace(INCEPTION, architecture="test_efficientnet.r160_in1k")
 EGYPTIAN_CAT, ESPRESSO = 285, 967
 PHOTOGRAPHS: dict[int, Callable[[], NDArray[np.uint8]]] = {EGYPTIAN_CAT: cat, ESPRESSO: coffee}
@@ -74,13 +74,13 @@ def lite0() -> Extractor:
     return load("efficientnet_lite0", options=CPU)
 
 
-# Right.
+# Correct
 
 
 @pytest.mark.parametrize("name", LITE)
 @pytest.mark.parametrize("label", [EGYPTIAN_CAT, ESPRESSO])
 def test_photographs_are_recognised(name: str, label: int, lite0: Extractor) -> None:
-    """The mapping of tensors, the normalisation, the layer and the head are right together, or this fails."""
+    """Tests the mapping of tensors, the normalisation, the layer and the head together."""
     extractor = lite0 if name == "efficientnet_lite0" else load(name, options=CPU)
     assert isinstance(extractor, TorchExtractor)
     image = PHOTOGRAPHS[label]()
@@ -92,8 +92,8 @@ def test_photographs_are_recognised(name: str, label: int, lite0: Extractor) -> 
     assert probabilities[label] > 0.6
 
 
-def test_features_are_those_of_the_plain_network(lite0: Extractor) -> None:
-    """Folded and fused as it is, the network gives what timm's own gives in float64."""
+def test_features_equal_those_of_the_plain_network(lite0: Extractor) -> None:
+    """The folded and fused network agrees with timm's network in float64."""
     spec = lite0.spec
     images = noise(3)
     plain = build_network(spec, weights.read_weights(spec, CPU)).trunk.double()
@@ -119,11 +119,11 @@ def test_folding_changes_no_feature() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [each.name for each in EXTRACTORS.values() if each.architecture and each.library == "timm" and each.non_negative],
+    [spec.name for spec in EXTRACTORS.values() if spec.architecture and spec.library == "timm" and spec.non_negative],
 )
 def test_preprocessing_agrees_with_the_model_as_published(name: str) -> None:
-    """In size, mean and deviation. The filter is another by choice: bilinear, which stays within [0, 255], where timm's
-    configurations name bicubic (docs/explanation/metrics.md#preprocessing)."""
+    """Size, mean and deviation agree. The filter differs on purpose: bilinear stays within [0, 255], timm's bicubic
+    does not (docs/explanation/metrics.md#preprocessing)."""
     spec = find_extractor(name)
     published = timm.get_pretrained_cfg(str(spec.architecture))
     assert published is not None
@@ -141,7 +141,7 @@ def test_an_image_of_the_right_size_is_only_normalised() -> None:
 
 @pytest.mark.parametrize(("height", "width"), [(64, 64), (500, 300)])
 def test_resizing_is_pillows_in_float(height: int, width: int) -> None:
-    """Enlarged and shrunk, never rounded to grey levels, the whole image: an independent implementation agrees."""
+    """Enlarging and shrinking agree with an independent implementation, without rounding to grey levels."""
     image = np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
     spec = find_extractor("efficientnet_lite2")
     side = (spec.input_size, spec.input_size)
@@ -157,10 +157,10 @@ def test_floats_and_bytes_give_the_same_features(lite0: Extractor) -> None:
     assert np.array_equal(lite0.features(images), lite0.features(images.astype(np.float32)))
 
 
-# The same every time.
+# Reproducible
 
 
-def test_a_feature_does_not_depend_on_its_company(lite0: Extractor) -> None:
+def test_a_feature_does_not_depend_on_other_images(lite0: Extractor) -> None:
     images = noise(10)
     features = lite0.features(images)
     order = np.random.default_rng(1).permutation(10)
@@ -169,14 +169,14 @@ def test_a_feature_does_not_depend_on_its_company(lite0: Extractor) -> None:
     assert np.array_equal(load("efficientnet_lite0", options=CPU).features(images), features)
 
 
-def test_batch_size_and_threads_move_the_last_bits_only(lite0: Extractor) -> None:
+def test_batch_size_and_threads_change_only_the_last_bits(lite0: Extractor) -> None:
     images = noise(4)
     other = load("efficientnet_lite0", options=replace(CPU, batch_size=3, threads=2))
     assert relative(other.features(images), lite0.features(images)) < 1e-6
     assert (other.provenance["batch_size"], other.provenance["threads"]) == (3, 2)
 
 
-def test_arithmetic_is_exact_inside_and_as_before_outside() -> None:
+def test_arithmetic_is_exact_inside_and_unchanged_outside() -> None:
     def state() -> tuple[object, ...]:
         backends: Any = torch.backends
         return (
@@ -195,7 +195,7 @@ def test_arithmetic_is_exact_inside_and_as_before_outside() -> None:
     assert state() == before
 
 
-def test_provenance_says_what_ran(lite0: Extractor) -> None:
+def test_provenance_describes_the_run(lite0: Extractor) -> None:
     provenance = lite0.provenance
     assert provenance["extractor"] == "efficientnet_lite0@1"
     assert provenance["weights_sha256"] == find_extractor("efficientnet_lite0").weights_sha256
@@ -206,13 +206,13 @@ def test_provenance_says_what_ran(lite0: Extractor) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
-def test_a_gpu_that_is_not_there_is_refused() -> None:
+def test_a_missing_gpu_is_refused() -> None:
     with pytest.raises(Unavailable) as error:
         load("efficientnet_lite0", options=ExtractorOptions(device="cuda"))
     assert error.value.slug == "no-gpu"
 
 
-# Images in, batch by batch.
+# Batches of images
 
 
 def test_images_are_read_one_batch_at_a_time_from_a_map(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_images_are_read_one_batch_at_a_time_from_a_map(tmp_path: Path) -> None:
     assert shares == [8 / 19, 16 / 19, 1.0]
 
 
-def test_a_map_gives_the_features_of_the_array(lite0: Extractor, tmp_path: Path) -> None:
+def test_a_memory_map_gives_the_features_of_the_array(lite0: Extractor, tmp_path: Path) -> None:
     images = noise(9)
     np.save(tmp_path / "images.npy", images)
     assert np.array_equal(
@@ -255,7 +255,7 @@ def test_images_without_a_direction_are_named(name: str) -> None:
     assert error.value.extra["rows"] == [3, 7]
 
 
-def test_a_row_of_zeros_has_no_direction_either() -> None:
+def test_a_row_of_zeros_has_no_direction() -> None:
     slots = immediate_slots(lambda batch: np.zeros((len(batch), 4), np.float32), noise(3), 2)
     with pytest.raises(Invalid) as error:
         in_batches(noise(3), slots, dimension=4)
@@ -263,7 +263,7 @@ def test_a_row_of_zeros_has_no_direction_either() -> None:
 
 
 @pytest.mark.parametrize("images", [noise(1)[0], noise(1)[..., :1], noise(1).astype(np.int64)])
-def test_other_arrays_are_refused(images: NDArray[Any], lite0: Extractor) -> None:
+def test_invalid_arrays_are_refused(images: NDArray[Any], lite0: Extractor) -> None:
     with pytest.raises(Invalid) as error:
         lite0.features(images)
     assert error.value.slug == "wrong-images"
@@ -282,10 +282,10 @@ def test_freed_memory_is_kept_for_the_next_batch() -> None:
         faults()
         inside = faults()
     assert inside < outside / 4
-    assert faults() > inside, "memory should be given back afterwards"
+    assert faults() > inside, "memory must be returned afterwards"
 
 
-# tiny.
+# tiny
 
 
 def test_tiny_is_pinned() -> None:
@@ -329,13 +329,13 @@ def test_tiny_needs_no_torch() -> None:
 
 
 def test_importing_starts_no_torch() -> None:
-    """A worker forks after this import: torch's threads and CUDA must not exist yet."""
+    """A worker forks after this import, so torch's threads and CUDA must not exist yet."""
     code = "import sys, scorer.extractors; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "False"
 
 
-# Weights.
+# Weights
 
 
 @pytest.fixture(scope="module")
@@ -351,7 +351,7 @@ def inception_folder(inception_state: dict[str, Tensor], tmp_path_factory: pytes
 
 
 def features_of_timm(timm_model: str, state: dict[str, Tensor], x: Tensor) -> tuple[Tensor, tuple[int, ...]]:
-    """The average over space of timm's last feature map, and that map's size."""
+    """The spatial average of timm's last feature map, and the map's size."""
     with torch.device("meta"):
         plain: Any = timm.create_model(timm_model, pretrained=False)
     plain.load_state_dict(state, strict=True, assign=True)
@@ -377,7 +377,7 @@ def test_inception_from_a_local_file(inception_folder: Path, inception_state: di
 
 
 def test_nasnet_from_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All its layers, with fewer channels: the whole has 340 MB."""
+    """All layers with fewer channels, because the whole network has 340 MB."""
     create, spec = timm.create_model, find_extractor("nasnetalarge")
     monkeypatch.setattr(timm, "create_model", partial(create, stem_size=8, num_features=24 * 8))
     small = replace(spec, dimension=24 * 8)
@@ -397,12 +397,12 @@ def test_nasnet_from_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A weights folder with a small file, which is treated as weights."""
+    """A weights folder with a small file in place of weights."""
     (tmp_path / "inception_v3.pth").write_bytes(b"not a network")
     return tmp_path
 
 
-def test_the_hash_is_required_from_the_first_load_on(folder: Path) -> None:
+def test_the_hash_is_required_after_the_first_load(folder: Path) -> None:
     options = ExtractorOptions(weights_dir=folder)
     path = folder / "inception_v3.pth"
     weights.record_sha256(INCEPTION, options, weights.read_weights(INCEPTION, options))
@@ -430,7 +430,7 @@ def test_the_operators_hash_is_required_and_nothing_is_recorded(folder: Path) ->
     right = hashlib.sha256(b"not a network").hexdigest()
     options = ExtractorOptions(weights_dir=folder, weights_sha256={"inception_v3": right.upper()})
     weights.record_sha256(INCEPTION, options, weights.read_weights(INCEPTION, options))
-    assert [each.name for each in folder.iterdir()] == ["inception_v3.pth"]
+    assert [path.name for path in folder.iterdir()] == ["inception_v3.pth"]
     with pytest.raises(Unavailable) as error:
         weights.read_weights(INCEPTION, ExtractorOptions(weights_dir=folder, weights_sha256={"inception_v3": "0" * 64}))
     assert error.value.slug == "wrong-weights"
@@ -504,7 +504,7 @@ def test_an_unreadable_folder_or_recorded_hash_is_one_sentence(
 
 
 class Payload:
-    """What a hostile weight file would be."""
+    """A hostile weight file: unpickling it makes a folder."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os.mkdir, ("pwned",)
@@ -516,7 +516,7 @@ class Payload:
     [b"", b"not a network", b"\xff" * 64, pickle.dumps(Payload())],
     ids=["empty", "text", "bytes", "pickle"],
 )
-def test_a_file_that_holds_no_weights_is_refused_and_not_run(
+def test_a_file_without_weights_is_refused_and_not_run(
     suffix: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -526,7 +526,7 @@ def test_a_file_that_holds_no_weights_is_refused_and_not_run(
         load("inception_v3", options=ExtractorOptions(weights_dir=tmp_path, device="cpu"))
     assert error.value.slug == "unfit-weights"
     assert str(path) in message_of(error)
-    assert [each.name for each in tmp_path.iterdir()] == [path.name], "nothing was run and no hash recorded"
+    assert [path.name for path in tmp_path.iterdir()] == [path.name], "no code ran and no hash was recorded"
 
 
 @pytest.mark.parametrize(
@@ -549,7 +549,7 @@ def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None]
 
 
 def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> None:
-    """Scale and variance of a batch norm have the same shape: only their order distinguishes them."""
+    """Scale and variance of a batch norm have the same shape, so only their order distinguishes them."""
     spec = find_extractor("efficientnet_lite0")
     path = weights.read_weights(spec, CPU).path
     state = dict(torch.load(path, weights_only=True))
@@ -562,7 +562,7 @@ def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> N
 
 
 def test_a_file_without_the_classifier_has_no_logits() -> None:
-    """A graph that was cut off at its pool, for example."""
+    """For example a graph cut off at its pool."""
     state = seeded_state(str(SMALL.architecture))
     trunk = {name: tensor for name, tensor in state.items() if not name.startswith("classifier.")}
     loaded = build_network(SMALL, Weights(Path("inception_v3.safetensors"), save(trunk), ""))
@@ -578,16 +578,16 @@ def test_older_files_without_counters_load() -> None:
     assert not any(tensor.is_meta for tensor in loaded.trunk.state_dict().values())
 
 
-# Content addresses.
+# Content addresses
 
 
-def test_a_fingerprint_is_of_weights_and_preprocessing_alone(folder: Path) -> None:
+def test_a_fingerprint_depends_only_on_weights_and_preprocessing(folder: Path) -> None:
     options = ExtractorOptions(weights_dir=folder)
     prints = {name: fingerprint(name, options) for name in ("tiny", *LITE, "inception_v3")}
     assert len(set(prints.values())) == 4
     assert fingerprint("tiny@1", options) == prints["tiny"]
     assert fingerprint(LITE[0], ExtractorOptions(batch_size=1, threads=1)) == prints[LITE[0]]
-    assert not (folder / "inception_v3.sha256").exists(), "only a file that proved to fit is recorded"
+    assert not (folder / "inception_v3.sha256").exists(), "only the hash of a file that loads is recorded"
     (folder / "inception_v3.pth").write_bytes(b"another network")
     assert fingerprint("inception_v3", options) != prints["inception_v3"]
 

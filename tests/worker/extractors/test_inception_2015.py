@@ -1,4 +1,4 @@
-"""The 2015 Inception graph: torch-fidelity's own network to the last bits of float32."""
+"""The 2015 Inception graph, compared with torch-fidelity's network to the last bits of float32."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +41,7 @@ def images(size: int = 64) -> Tensor:
 
 
 @pytest.mark.parametrize("size", [64, 350])
-def test_the_features_are_the_librarys(file: Path, size: int) -> None:
+def test_features_equal_the_librarys(file: Path, size: int) -> None:
     library = FeatureExtractorInceptionV3("inception-v3-compat", ["2048"], feature_extractor_weights_path=str(file))
     with torch.inference_mode():
         expected = library(images(size).permute(0, 3, 1, 2))[0].numpy()
@@ -49,11 +49,13 @@ def test_the_features_are_the_librarys(file: Path, size: int) -> None:
     assert features.shape == (3, 2048)
     assert features.min() >= 0
     assert np.linalg.norm(features - expected) / np.linalg.norm(expected) < 1e-5
-    assert np.linalg.norm(expected[0] - expected[1]) / np.linalg.norm(expected) > 1e-3, "images differ by more"
+    assert np.linalg.norm(expected[0] - expected[1]) / np.linalg.norm(expected) > 1e-3, (
+        "images differ by more than the tolerance"
+    )
 
 
-def test_the_first_operations_are_the_graphs() -> None:
-    """TensorFlow 1 scales by a plain ratio: pixel (x, y) is read at (x, y) * 64 / 299, without half-pixel centres."""
+def test_the_first_operations_match_the_graph() -> None:
+    """TensorFlow 1 scales by a plain ratio: it reads pixel (x, y) at (x, y) * 64 / 299, without half-pixel centres."""
     ramp = torch.arange(64, dtype=torch.float32).repeat(1, 64, 1)[..., None].expand(1, 64, 64, 3)
     row = Preprocessing(SPEC, (64, 64))(ramp)[0, 0, 0]
     expected = (np.minimum(np.arange(299) * np.float32(64 / 299), 63) - 128) / 128
@@ -69,8 +71,8 @@ def test_resizing_is_the_librarys_to_the_last_bit(size: tuple[int, int]) -> None
 
 
 def test_the_last_block_pools_by_maximum(file: Path) -> None:
-    """What sets the 2015 graph apart from torchvision's network: its last block takes the maximum where the one before
-    takes the average."""
+    """Unlike torchvision's network, the 2015 graph takes the maximum in its last block and the average in the block
+    before."""
     trunk = build_network(SPEC, Weights(file, file.read_bytes(), "")).trunk
     assert [name for name, _ in trunk.named_children()][-3:] == ["Mixed_7c", "AvgPool", "flatten"]
     flat = torch.ones(1, 2048, 8, 8)
@@ -79,13 +81,13 @@ def test_the_last_block_pools_by_maximum(file: Path) -> None:
     with torch.inference_mode():
         last: nn.Module = trunk.get_submodule("Mixed_7c")
         before, after = last(flat), last(peak)
-    # The pooled branch is the last 192 channels; a maximum spreads one peak evenly over its 3 x 3 neighbourhood.
+    # The last 192 channels are the pooled branch. A maximum spreads one peak evenly over its 3 x 3 neighbourhood.
     changed = (after - before)[0, -192:]
     assert changed.abs().sum() > 0
     assert torch.equal(changed[:, 3:6, 3:6], changed[:, 4:5, 4:5].expand(-1, 3, 3))
 
 
-def test_the_logits_are_the_graphs_too(file: Path, state: dict[str, Tensor]) -> None:
+def test_logits_match_the_graph(file: Path, state: dict[str, Tensor]) -> None:
     extractor = load("inception_2015", options=replace(CPU, weights_dir=file.parent))
     assert isinstance(extractor, TorchExtractor)
     assert extractor.classifier is not None
@@ -93,7 +95,7 @@ def test_the_logits_are_the_graphs_too(file: Path, state: dict[str, Tensor]) -> 
     assert np.array_equal(matrix, state["fc.weight"].numpy())
     assert biases.shape == (1008,)
     features = np.ones((2, 2048), np.float32)
-    # The Inception score was published with logits without biases.
+    # The published Inception score uses logits without biases.
     logits = extractor.logits(features)
     assert logits is not None
     assert np.array_equal(logits, features @ matrix.T)

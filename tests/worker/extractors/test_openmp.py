@@ -1,4 +1,4 @@
-"""Threads of OpenMP wait without spinning wherever a network runs: said before torch is loaded, or it is not heard."""
+"""OpenMP threads wait without spinning when networks run. The setting has an effect only before torch is loaded."""
 
 import os
 import subprocess
@@ -22,18 +22,18 @@ IMPORTED = {
     "rescore": ("rescore", ["rescore_submission", "track_lines"]),
     "recover": ("recovery.files", ["EntryFiles", "recover_files", "report_lines", "write_pairs"]),
 }
-"""What the commands import, of which module of ``deploy.cli``."""
+"""By command: the module of ``deploy.cli`` and the names that the command imports from it."""
 
 
 def printed(code: str, **environment: str) -> str:
-    """What a fresh interpreter prints."""
+    """The output of a new interpreter."""
     inherited = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     command = [sys.executable, "-c", PROBE + code]
     return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=True).stdout
 
 
 def test_commands_that_run_networks_wait_passively() -> None:
-    """One interpreter calls them all: none of them may load torch before it has said how to wait."""
+    """One interpreter calls all commands. None of them may load torch before it sets the policy."""
     code = f"""
 from deploy.cli import main
 for command, (module, names) in {IMPORTED!r}.items():
@@ -50,11 +50,13 @@ for command, (module, names) in {IMPORTED!r}.items():
         except SystemExit:
             pass
 """
-    assert printed(code).splitlines() == ["PASSIVE False", "ACTIVE False"] * len(COMMANDS), "an operator's choice holds"
+    assert printed(code).splitlines() == ["PASSIVE False", "ACTIVE False"] * len(COMMANDS), (
+        "an operator's choice is kept"
+    )
 
 
 def test_workers_wait_passively(tmp_path: Path) -> None:
-    """Those of containers, of `kennel up` and of Kubernetes are started by this module."""
+    """Containers, `kennel up` and Kubernetes start workers from this module."""
     addresses = {
         "DATABASE_URL": "postgresql+psycopg2://nobody@127.0.0.1:1/none",
         "REDIS_URL": "redis://127.0.0.1:1/0",

@@ -1,4 +1,4 @@
-"""``kennel weights convert``: published files turned into those that extractors load."""
+"""``kennel weights convert``: published files converted to the files that extractors load."""
 
 import warnings
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from tests.worker.extractors.openai_clip import openai_state
 
 Arrays = dict[str, NDArray[np.float32]]
 SMALL = {"stem_size": 8, "num_features": 24 * 8}
-"""NASNet's channels in tests."""
+"""NASNet's numbers of channels in tests."""
 CUT_OFF = graph_definition({"x": np.ones(2, np.float32)})[:-9]
 NAMES_2015 = {
     "Conv2d_1a_3x3.conv.weight": "conv/conv2d_params",
@@ -46,7 +46,7 @@ NAMES_2015 = {
     "Mixed_7c.branch3x3dbl_3a.conv.weight": "mixed_10/tower_1/mixed/conv/conv2d_params",
     "fc.bias": "softmax/biases",
 }
-"""Some of the names that torch-fidelity's conversion of the 2015 graph has found (its convert_inception_weights.py)."""
+"""Names from torch-fidelity's conversion of the 2015 graph (convert_inception_weights.py)."""
 NAMES_NASNET = {
     "conv0.conv.weight": "conv0/weights",
     "conv0.bn.weight": "conv0_bn/gamma",
@@ -63,7 +63,7 @@ NAMES_NASNET = {
     "reduction_cell_1.conv_prev_1x1.conv.weight": "reduction_cell_1/prev_1x1/weights",
     "last_linear.bias": "final_layer/FC/biases",
 }
-"""TF-slim's scopes (nets/nasnet/nasnet_utils.py) beside the names of Cadene's port, which timm has kept."""
+"""By name in Cadene's port, which timm uses: TF-slim's scope (nets/nasnet/nasnet_utils.py)."""
 
 
 def shapes_of(extractor: str) -> dict[str, tuple[int, ...]]:
@@ -71,8 +71,8 @@ def shapes_of(extractor: str) -> dict[str, tuple[int, ...]]:
     return {name: tuple(value.shape) for name, value in state.items()}
 
 
-class Asked(dict[str, Any]):
-    """A graph that has every constant; whoever reads it leaves the name behind."""
+class RecordingGraph(dict[str, Any]):
+    """A graph that has every constant and records the names that are read."""
 
     def get(self, name: str, default: object = None) -> Any:
         self[name] = name
@@ -83,24 +83,24 @@ class Asked(dict[str, Any]):
 def test_tensors_have_the_published_names(extractor: str, names: Mapping[str, str]) -> None:
     shapes = shapes_of(extractor)
     expected = [name for name in shapes if not name.endswith("num_batches_tracked")]
-    asked = Asked()
-    assert list(arrays_of_graph(extractor, asked, shapes)) == expected
-    assert len(asked) == len(expected), "no constant is two tensors"
-    found = dict(zip(expected, asked, strict=True))
+    graph = RecordingGraph()
+    assert list(arrays_of_graph(extractor, graph, shapes)) == expected
+    assert len(graph) == len(expected), "no constant is read for two tensors"
+    found = dict(zip(expected, graph, strict=True))
     assert {name: found[name] for name in names} == names
 
 
 def as_in_tensorflow(name: str, value: Tensor) -> NDArray[np.float32]:
-    """A tensor's axes as TensorFlow has them."""
+    """Permute a tensor's axes to TensorFlow's order."""
     if value.ndim == 4:
         return value.permute((2, 3, 0, 1) if "depthwise" in name else (2, 3, 1, 0)).numpy()
     return value.T.numpy() if value.ndim == 2 else value.numpy()
 
 
-def names_asked(extractor: str) -> dict[str, str]:
+def names_read(extractor: str) -> dict[str, str]:
     shapes = shapes_of(extractor)
-    asked = Asked()
-    return dict(zip(arrays_of_graph(extractor, asked, shapes), asked, strict=True))
+    graph = RecordingGraph()
+    return dict(zip(arrays_of_graph(extractor, graph, shapes), graph, strict=True))
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -117,7 +117,7 @@ def features_with(spec: ExtractorSpec, state: Mapping[str, Tensor], images: Tens
 
 @pytest.fixture
 def small_nasnet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NASNet of all its layers, with fewer channels: the whole has 340 MB."""
+    """NASNet with all layers and fewer channels, because the whole network has 340 MB."""
     create = timm.create_model
 
     def small(name: str, **options: Any) -> Any:
@@ -130,14 +130,14 @@ def small_nasnet(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("extractor", "scope"), [("inception_2015", ""), ("inception_2015", "FID_Inception_Net/"), ("nasnetalarge", "")]
 )
-def test_a_graph_becomes_the_file_that_is_loaded(extractor: str, scope: str, tmp_path: Path) -> None:
-    """Written as TensorFlow freezes it, with a classifier or, under a scope, cut off at the pool. TF-slim's classifier
-    has a background class."""
+def test_a_graph_becomes_a_loadable_file(extractor: str, scope: str, tmp_path: Path) -> None:
+    """The graph is written as TensorFlow freezes it: with a classifier, or under a scope and cut off at the pool.
+    TF-slim's classifier has a background class."""
     spec = find_extractor(extractor)
     state = seeded(unfilled_network(spec).state_dict())
     names = {
         ours: theirs
-        for ours, theirs in names_asked(extractor).items()
+        for ours, theirs in names_read(extractor).items()
         if not (scope and ours.startswith(("fc.", "last_linear.")))
     }
     written = {
@@ -147,8 +147,8 @@ def test_a_graph_becomes_the_file_that_is_loaded(extractor: str, scope: str, tmp
     constants = {scope + theirs: as_in_tensorflow(ours, written[ours]) for ours, theirs in names.items()}
     graph, file = tmp_path / "graph.pb", tmp_path / f"{extractor}.safetensors"
     graph.write_bytes(graph_definition(constants))
-    status, said = run(extractor, str(graph), "--folder", str(tmp_path))
-    assert status == 0, said
+    status, output = run(extractor, str(graph), "--folder", str(tmp_path))
+    assert status == 0, output
     loaded = load_file(file)
     assert set(loaded) == set(names)
     assert all(torch.equal(loaded[name], state[name]) for name in names)
@@ -159,7 +159,7 @@ def test_a_graph_becomes_the_file_that_is_loaded(extractor: str, scope: str, tmp
     assert not torch.equal(features[0], features[1])
 
 
-def test_the_background_class_of_tf_slim_goes() -> None:
+def test_the_background_class_of_tf_slim_is_removed() -> None:
     classifier: Arrays = {"conv0/weights": np.zeros((3, 3, 3, 96), np.float32)}
     classifier["final_layer/FC/weights"] = np.arange(4 * 6, dtype=np.float32).reshape(4, 6)
     classifier["final_layer/FC/biases"] = np.arange(6, dtype=np.float32)
@@ -169,11 +169,11 @@ def test_the_background_class_of_tf_slim_goes() -> None:
     assert arrays["last_linear.bias"].tolist() == [1, 2, 3, 4, 5]
 
 
-def test_constants_are_read_however_they_are_written() -> None:
+def test_constants_are_read_in_every_encoding() -> None:
     numbers = np.arange(6, dtype=np.float32).reshape(2, 3)
     alone = field(1, 1) + field(2, b"".join(field(2, field(1, size)) for size in (2, 3)))
     one_value = alone + field(5, np.float32(7).tobytes())
-    unpacked = alone + b"".join(b"\x2d" + np.float32(each).tobytes() for each in range(6))  # field 5, 32 bits
+    unpacked = alone + b"".join(b"\x2d" + np.float32(number).tobytes() for number in range(6))  # field 5, 32 bits
     whole = field(1, 3) + field(2, b"") + field(7, 5)  # int32
     given = {"all": tensor(numbers, as_content=True), "same": one_value, "each": unpacked, "whole": whole}
     graph = b"".join(field(1, node(name, "Const", value=field(8, value))) for name, value in given.items())
@@ -185,7 +185,7 @@ def test_constants_are_read_however_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a graph", b"\x0a\xff", CUT_OFF])
-def test_another_file_is_refused(content: bytes) -> None:
+def test_a_file_without_a_graph_is_refused(content: bytes) -> None:
     with pytest.raises(Invalid) as error:
         constants_of(content)
     assert error.value.slug == "bad-graph"
@@ -193,15 +193,16 @@ def test_another_file_is_refused(content: bytes) -> None:
 
 def test_a_graph_of_another_network_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.pb").write_bytes(graph_definition({"conv0/weights": np.zeros((3, 3, 3, 96), np.float32)}))
-    status, said = run("inception_2015", str(tmp_path / "x.pb"), "--folder", str(tmp_path))
-    assert (status, "has no constant conv/conv2d_params" in said) == (1, True)
-    status, said = run("dinov2", str(tmp_path / "x.pb"), "--folder", str(tmp_path))
-    assert (status, "does not come from a TensorFlow graph" in said) == (1, True)
+    status, output = run("inception_2015", str(tmp_path / "x.pb"), "--folder", str(tmp_path))
+    assert (status, "has no constant conv/conv2d_params" in output) == (1, True)
+    status, output = run("dinov2", str(tmp_path / "x.pb"), "--folder", str(tmp_path))
+    assert (status, "does not come from a TensorFlow graph" in output) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["x.pb"]
 
 
-def test_sscds_file_becomes_the_file_that_is_loaded(tmp_path: Path) -> None:
-    """Torchvision's names under ``backbone``, which timm has too; a program in place of tensors is not run."""
+def test_sscds_published_file_becomes_a_loadable_file(tmp_path: Path) -> None:
+    """The file has torchvision's names, which timm shares, under ``backbone``. A program in place of tensors does not
+    run."""
     state = seeded(unfilled_network(find_extractor("sscd")).state_dict())
     source = tmp_path / "sscd_disc_mixup.torchvision.pt"
     torch.save({f"backbone.{name}": value for name, value in state.items()}, source)
@@ -212,14 +213,12 @@ def test_sscds_file_becomes_the_file_that_is_loaded(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         torch.jit.script(torch.nn.Linear(2, 2)).save(str(tmp_path / "program.pt"))  # type: ignore[no-untyped-call]
-    status, said = run("sscd", str(tmp_path / "program.pt"), "--folder", str(tmp_path / "other"))
-    assert (status, "cannot be read as a file of tensors." in said) == (1, True)
+    status, output = run("sscd", str(tmp_path / "program.pt"), "--folder", str(tmp_path / "other"))
+    assert (status, "cannot be read as a file of tensors." in output) == (1, True)
 
 
-def test_a_transformers_published_file_becomes_the_file_that_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """CLIP's image tower, of one block, as OpenAI and OpenCLIP name it; a checkpoint may wrap its tensors."""
+def test_clips_published_file_becomes_a_loadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CLIP's image tower with one block and the names of OpenAI and OpenCLIP. A checkpoint may wrap its tensors."""
     create = timm.create_model
     monkeypatch.setattr(timm, "create_model", lambda *names, **options: create(*names, depth=1, **options))
     state = seeded(unfilled_network(find_extractor("clip")).state_dict())
@@ -227,8 +226,8 @@ def test_a_transformers_published_file_becomes_the_file_that_is_loaded(
     published = {f"visual.{name}": value for name, value in openai_state(state).items()}
     published["text_projection"] = torch.zeros(2, 2)
     save_file(published, tmp_path / "open_clip_model.safetensors")
-    status, said = run("clip", str(tmp_path / "open_clip_model.safetensors"), "--folder", str(tmp_path))
-    assert status == 0, said
+    status, output = run("clip", str(tmp_path / "open_clip_model.safetensors"), "--folder", str(tmp_path))
+    assert status == 0, output
     loaded = load_file(tmp_path / "clip.safetensors")
     assert all(torch.equal(loaded[name], value) for name, value in state.items())
     (tmp_path / "wrapped").mkdir()
@@ -240,11 +239,9 @@ def test_a_transformers_published_file_becomes_the_file_that_is_loaded(
 DINOV2_BLOCK = ("norm1", "attn.qkv", "attn.proj", "ls1", "norm2", "mlp.fc1", "mlp.fc2", "ls2")
 
 
-def test_dinov2s_published_file_becomes_the_file_that_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Plain tensors under the names of Meta's code (facebookresearch/dinov2, models/vision_transformer.py), with the
-    mask token that timm has not; of one block."""
+def test_dinov2s_published_file_becomes_a_loadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain tensors of one block with the names of Meta's code (facebookresearch/dinov2, models/vision_transformer.py),
+    and its mask token, which timm lacks."""
     create = timm.create_model
     monkeypatch.setattr(timm, "create_model", lambda *names, **options: create(*names, depth=1, **options))
     state = seeded(unfilled_network(find_extractor("dinov2")).state_dict())
@@ -253,9 +250,11 @@ def test_dinov2s_published_file_becomes_the_file_that_is_loaded(
     others = [f"{layer}.{value}" for layer in layers if "ls" not in layer for value in ("weight", "bias")]
     published = {name: state[name] for name in ("cls_token", "pos_embed", *scaled, *others)}
     torch.save({"mask_token": torch.zeros(1, 1024)} | published, tmp_path / "dinov2_vitl14_pretrain.pth")
-    status, said = run("dinov2", str(tmp_path / "dinov2_vitl14_pretrain.pth"), "--folder", str(tmp_path))
-    assert status == 0, said
+    status, output = run("dinov2", str(tmp_path / "dinov2_vitl14_pretrain.pth"), "--folder", str(tmp_path))
+    assert status == 0, output
     loaded = load_file(tmp_path / "dinov2.safetensors")
     assert set(loaded) == set(state)
     assert all(torch.equal(loaded[name], value) for name, value in state.items())
-    assert run("dinov2", str(tmp_path / "dinov2_vitl14_pretrain.pth"), "--folder", str(tmp_path))[0] == 1, "it is there"
+    assert run("dinov2", str(tmp_path / "dinov2_vitl14_pretrain.pth"), "--folder", str(tmp_path))[0] == 1, (
+        "the file already exists"
+    )

@@ -1,4 +1,4 @@
-"""The extractors of signed spaces (DINOv2, MAE, CLIP, SSCD): networks and preprocessing against published code."""
+"""Extractors with signed features (DINOv2, CLIP, SSCD): networks and preprocessing compared with published code."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,11 +34,11 @@ TRANSFORMERS = ("dinov2", "clip")
 CPU = ExtractorOptions(device="cpu", batch_size=2, threads=1)
 WIDTH = 1024
 BLOCK = 12 * WIDTH**2 + 13 * WIDTH
-"""Numbers of a block of ViT-L: two norms, attention, and a layer of four times the width."""
+"""Parameters of a ViT-L block: two norms, attention, and a layer of four times the width."""
 
 
 def parameters(patch: int, side: int, *, more: int, of_blocks: int = 0) -> int:
-    """Numbers of a ViT-L: patches, class token, positions, 24 blocks, the last norm, and ``more``."""
+    """Parameters of a ViT-L: patches, class token, positions, 24 blocks, the last norm, and ``more``."""
     embedding = 3 * patch**2 * WIDTH + WIDTH * (2 + (side // patch) ** 2)
     return embedding + 24 * (BLOCK + of_blocks) + 2 * WIDTH + more
 
@@ -46,14 +46,14 @@ def parameters(patch: int, side: int, *, more: int, of_blocks: int = 0) -> int:
 @pytest.mark.parametrize(
     ("name", "numbers"),
     [
-        ("dinov2", parameters(14, 518, more=WIDTH, of_blocks=2 * WIDTH)),  # a bias of the patches; two layer scales
+        ("dinov2", parameters(14, 518, more=WIDTH, of_blocks=2 * WIDTH)),  # a bias of the patches, two layer scales
         ("clip", parameters(14, 336, more=2 * WIDTH + 768 * WIDTH + 768)),  # a first norm, a projection
-        ("sscd", 25_557_032 - 1000 * 2049 + 512 * 2049),  # ResNet-50, with 512 outputs in place of 1,000 classes
+        ("sscd", 25_557_032 - 1000 * 2049 + 512 * 2049),  # ResNet-50 with 512 outputs instead of 1,000 classes
     ],
 )
 def test_a_network_has_the_published_shape(name: str, numbers: int) -> None:
     module = unfilled_network(find_extractor(name))
-    assert sum(each.numel() for each in module.parameters()) == numbers
+    assert sum(parameter.numel() for parameter in module.parameters()) == numbers
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
@@ -66,9 +66,9 @@ def test_images_are_normalised_as_published(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "clipped"), [("dinov2", True), ("clip", False), ("sscd", False)])
 @pytest.mark.parametrize("size", [64, 500])
-def test_resizing_is_the_published_codes(name: str, clipped: bool, size: int) -> None:
-    """Pillow in float, as dgm-eval's resizer does it (which clips); jax.image.resize, of CMMD's code, has the same
-    filter and clips nothing."""
+def test_resizing_matches_the_published_code(name: str, clipped: bool, size: int) -> None:
+    """Pillow in float. dgm-eval's resizer does the same and clips. CMMD's code uses jax.image.resize, which has the
+    same filter and does not clip."""
     image = np.random.default_rng(1).integers(0, 256, (size, size, 3), dtype=np.uint8)
     spec = find_extractor(name)
     side = (spec.input_size, spec.input_size)
@@ -77,13 +77,13 @@ def test_resizing_is_the_published_codes(name: str, clipped: bool, size: int) ->
     resized = np.clip(np.stack(channels), 0, 255) if clipped else np.stack(channels)
     beyond = (resized < -1).any() or (resized > 256).any()
     assert beyond == (name == "clip")
-    mean, std = (np.array(each)[:, None, None] for each in (spec.mean, spec.std))
+    mean, std = (np.array(values)[:, None, None] for values in (spec.mean, spec.std))
     prepared = Preprocessing(spec, (size, size))(torch.from_numpy(image[None]))[0]
     np.testing.assert_allclose(prepared.numpy(), (resized / 255 - mean) / std, rtol=0, atol=1e-4)
 
 
 def of_depth(depth: int) -> Callable[..., Any]:
-    """timm's factory, for transformers with so many blocks."""
+    """timm's factory for transformers with this number of blocks."""
     return partial(_created, timm.create_model, depth)
 
 
@@ -93,22 +93,22 @@ def _created(create: Callable[..., Any], depth: int, architecture: str, **option
 
 @pytest.fixture
 def shallow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Transformers with one block of their 24: all else is as it is."""
+    """Transformers with one of their 24 blocks, otherwise unchanged."""
     monkeypatch.setattr(timm, "create_model", of_depth(1))
 
 
 def with_weights(name: str, folder: Path) -> dict[str, Tensor]:
-    """Seeded weights in a folder."""
+    """Write seeded weights to a folder."""
     state = seeded(unfilled_network(find_extractor(name)).state_dict())
     if name == "clip":
-        state["head.bias"].zero_()  # the published projection has none
+        state["head.bias"].zero_()  # the published projection has no bias
     save_file(state, folder / f"{name}.safetensors")
     return state
 
 
-def resampled_by_hand(positions: NDArray[np.float64], old: int, new: int) -> NDArray[np.float64]:
-    """Rows (old^2, d) of a grid at the places (i + 1/2) old / (new + 0.1) - 1/2: cubic convolution (Keys 1981) with
-    a = -0.75, the edges repeated."""
+def resampled_by_definition(positions: NDArray[np.float64], old: int, new: int) -> NDArray[np.float64]:
+    """Resample the rows (old^2, d) of a grid at (i + 1/2) old / (new + 0.1) - 1/2, by cubic convolution (Keys 1981)
+    with a = -0.75 and repeated edges."""
     weights = np.zeros((new, old))
     for row in range(new):
         place = (row + 0.5) * old / (new + 0.1) - 0.5
@@ -122,16 +122,16 @@ def resampled_by_hand(positions: NDArray[np.float64], old: int, new: int) -> NDA
     return resampled
 
 
-def one_block_by_hand(state: dict[str, Tensor], x: Tensor) -> Tensor:
-    """The class token of a transformer with one block (Dosovitskiy et al. 2021, eqs. 1 to 4), in float64; with the
-    layer scale of DINOv2 where the weights have one."""
+def one_block_by_definition(state: dict[str, Tensor], x: Tensor) -> Tensor:
+    """The class token of a transformer with one block (Dosovitskiy et al. 2021, eqs. 1 to 4) in float64, with DINOv2's
+    layer scale if the weights have one."""
     w = {name: value.double() for name, value in state.items()}
     patch = w["patch_embed.proj.weight"].shape[-1]
     old, new = int((w["pos_embed"].shape[1] - 1) ** 0.5), x.shape[-1] // patch
     tokens = functional.conv2d(x, w["patch_embed.proj.weight"], w["patch_embed.proj.bias"], stride=patch)
     tokens = torch.cat([w["cls_token"].expand(len(x), 1, -1), tokens.flatten(2).transpose(1, 2)], dim=1)
     grid = w["pos_embed"][0, 1:].numpy()
-    grid = grid if old == new else resampled_by_hand(grid, old, new)
+    grid = grid if old == new else resampled_by_definition(grid, old, new)
     tokens = tokens + torch.cat([w["pos_embed"][0, :1], torch.from_numpy(grid)])
 
     def norm(y: Tensor, which: str) -> Tensor:
@@ -161,24 +161,24 @@ def prepared(name: str, images: NDArray[np.uint8]) -> Tensor:
 def assert_near(features: NDArray[np.float32], expected: Tensor) -> None:
     relative = np.linalg.norm(features - expected.numpy()) / np.linalg.norm(expected.numpy())
     assert relative < 1e-5
-    assert features.min() < 0, "the space is signed"
+    assert features.min() < 0, "features are signed"
 
 
 @pytest.mark.usefixtures("shallow")
-def test_features_are_the_class_token_of_the_papers_equations(tmp_path: Path) -> None:
+def test_features_match_the_papers_equations(tmp_path: Path) -> None:
     state = with_weights("dinov2", tmp_path)
     images = noise_images(1, 3)
     extractor = load("dinov2", options=replace(CPU, weights_dir=tmp_path))
     features = extractor.features(images)
     assert features.shape == (3, 1024)
-    assert_near(features, one_block_by_hand(state, prepared("dinov2", images)))
+    assert_near(features, one_block_by_definition(state, prepared("dinov2", images)))
     assert extractor.logits(features) is None
     assert (tmp_path / "dinov2.sha256").read_text().split()[0] == extractor.provenance["weights_sha256"]
 
 
 @pytest.mark.usefixtures("shallow")
-def test_clips_features_are_those_of_its_published_network(tmp_path: Path) -> None:
-    """OpenAI's own module (as torch-fidelity has it), with the same numbers under its names; unit rows, as CMMD's."""
+def test_clips_features_match_its_published_network(tmp_path: Path) -> None:
+    """OpenAI's module from torch-fidelity, with the same weights under its names. Rows have unit length, as in CMMD."""
     state = with_weights("clip", tmp_path)
     tower = ClipTower(input_resolution=336, patch_size=14, width=WIDTH, layers=1, heads=16, output_dim=768)
     tower.load_state_dict(openai_state(state), strict=True)
@@ -190,8 +190,8 @@ def test_clips_features_are_those_of_its_published_network(tmp_path: Path) -> No
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1.0, rtol=1e-6)
 
 
-def test_sscds_features_are_its_published_formula(tmp_path: Path) -> None:
-    """Generalised mean with p = 3, a linear layer, unit length (facebookresearch/sscd-copy-detection, model.py)."""
+def test_sscds_features_match_its_published_formula(tmp_path: Path) -> None:
+    """A generalised mean with p = 3, a linear layer, unit length (facebookresearch/sscd-copy-detection, model.py)."""
     state = with_weights("sscd", tmp_path)
     images = noise_images(3, 2)
     with torch.device("meta"):
@@ -207,8 +207,8 @@ def test_sscds_features_are_its_published_formula(tmp_path: Path) -> None:
     assert_near(features, descriptor / descriptor.norm(dim=1, keepdim=True))
 
 
-def test_attention_is_plain_arithmetic() -> None:
-    """Whose precision and determinism the settings of an extractor decide, not a fused kernel's choice."""
+def test_attention_uses_no_fused_kernel() -> None:
+    """The extractor's settings decide its precision and determinism; a fused kernel would decide for itself."""
     for name in TRANSFORMERS:
         trunk = trunk_of(unfilled_network(find_extractor(name)), find_extractor(name))
         fused = [module.fused_attn for module in trunk.modules() if hasattr(module, "fused_attn")]
@@ -217,7 +217,7 @@ def test_attention_is_plain_arithmetic() -> None:
 
 @pytest.mark.usefixtures("shallow")
 def test_an_entry_is_scored_in_a_signed_space(tmp_path: Path) -> None:
-    """From zips to the evidence: s by signed cosines."""
+    """From zips to evidence, with the memorization distance from signed cosines."""
     with_weights("dinov2", tmp_path)
     generated, training, held_out = noise_images(4, 12), noise_images(5, 16), noise_images(6, 12)
     for name, images in {"generated": generated, "training": training, "held-out": held_out}.items():

@@ -1,9 +1,9 @@
-"""The metrics against those of other libraries, from the same features.
+"""The metrics compared with those of other libraries on the same features.
 
-torch-fidelity, torchmetrics and prdc were written by others from the same papers. Where one of them is known
-to be wrong, a test shows how, so that a difference from it is not taken for an error of ours.
+torch-fidelity, torchmetrics and prdc are independent implementations of the same papers. If one of them is known to be
+wrong, a test shows how: then a difference is not an error in Kennel.
 
-Tolerances are what the peer's own arithmetic allows, and no wider.
+Tolerances are as narrow as the other library's arithmetic allows.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ each_precision = pytest.mark.parametrize("precision", PRECISIONS)
 
 
 def features(seed: int, count: int, dimension: int, precision: type[np.floating[Any]], scale: float = 1.0) -> Features:
-    """Non-negative and correlated, of the size of pooled activations."""
+    """Non-negative, correlated features with the magnitude of pooled activations."""
     mixing = np.random.default_rng(dimension).standard_normal((dimension, dimension)) / np.sqrt(dimension)
     random = np.random.default_rng(seed)
     active = np.maximum(random.standard_normal((count, dimension)) @ mixing + 0.2, 0.0)
@@ -51,25 +51,24 @@ def both(seed: int, own: int, other: int, dimension: int, precision: Any = np.fl
 
 
 def fid_and_spread(generated: Features, reference: Features) -> tuple[float, float]:
-    """Ours, and tr S_g + tr S_r: FID is a difference of terms of that size, so errors are counted in it."""
+    """Kennel's FID, and tr S_g + tr S_r. FID is a difference of terms of that size, so errors are relative to it."""
     a, b = statistics_of(generated), statistics_of(reference)
     return frechet_distance(a, b), float(np.trace(a.covariance) + np.trace(b.covariance))
 
 
 class PassThrough(nn.Module):
-    """An extractor that takes features for images."""
+    """An extractor that takes features as images."""
 
     def __init__(self, num_features: int) -> None:
         super().__init__()
         self.num_features = num_features
 
     def forward(self, images: Tensor) -> Tensor:
-        """The same rows."""
         return images
 
 
 def fed(metric: Any, generated: Features, reference: Features) -> Any:
-    """What a torchmetrics metric computes from them, in batches."""
+    """Compute a torchmetrics metric in batches."""
     for part, real in ((generated, False), (reference, True)):
         for start in range(0, len(part), 128):
             metric.update(torch.from_numpy(part[start : start + 128]), real=real)
@@ -84,9 +83,9 @@ def fed(metric: Any, generated: Features, reference: Features) -> Any:
 def test_fid_of_torch_fidelity(
     seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
 ) -> None:
-    """It takes the mean in the features' precision; the rest is float64, and the covariances are regular here.
+    """The library takes the mean in the features' precision. The rest is float64, and these covariances are regular.
 
-    In float32 the mean is wrong by 2^-24 of itself or so, which moves |shift|^2 by 2 |shift| |error|.
+    In float32 the mean has a relative error of about 2^-24, which changes |shift|^2 by 2 |shift| |error|.
     """
     generated, reference = both(seed, own, other, dimension, precision)
     parts = [fid_features_to_statistics(torch.from_numpy(part)) for part in (generated, reference)]
@@ -103,18 +102,18 @@ def test_fid_of_torch_fidelity(
 def test_fid_of_torchmetrics(
     seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
 ) -> None:
-    """It sums in float64 and returns the result in the features' precision."""
+    """The library sums in float64 and returns the result in the features' precision."""
     generated, reference = both(seed, own, other, dimension, precision)
     metric = FrechetInceptionDistance(feature=PassThrough(dimension))
     theirs = float(fed(metric, generated, reference))
     ours, spread = fid_and_spread(generated, reference)
-    # Half a unit in the last place for the result; the sums about 0 in place of the mean cost no more here.
+    # Half a unit in the last place of the result. Sums around 0 instead of the mean add no larger error here.
     assert abs(ours - theirs) <= 0.5 * float(np.finfo(precision).eps) * ours + 1e-13 * spread
 
 
 @pytest.mark.parametrize("count", [20, 40])
 def test_fid_of_fewer_images_than_features(count: int) -> None:
-    """Theirs is off by the roots of rounding noise, some sqrt(2^-52) times the spread; ours is not."""
+    """The library's error is the root of rounding noise, about sqrt(2^-52) times the spread. Kennel's is smaller."""
     generated, reference = both(4, count, 300, 64)
     parts = [fid_features_to_statistics(torch.from_numpy(part)) for part in (generated, reference)]
     theirs = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
@@ -124,13 +123,13 @@ def test_fid_of_fewer_images_than_features(count: int) -> None:
 
 @pytest.mark.parametrize("dimension", [2**exponent for exponent in range(1, 9)])
 def test_fid_on_the_grid_of_torch_fidelitys_own_test(dimension: int) -> None:
-    """Normal samples of 2 to 2^15 rows, to the five places that their test asks of a matrix square root.
+    """Normal samples of 2 to 2^15 rows, to the five places that the library's test requires of a matrix square root.
 
-    Of fewer rows than features theirs is off by the roots of rounding noise. There the trace of the root is the nuclear
-    norm of the product of both sets' centred rows, to which ours is held.
+    With fewer rows than features, the library's error is the root of rounding noise. There the trace of the root is the
+    nuclear norm of the product of both sets' centred rows, and the test compares with that.
     """
     for count in (2**exponent for exponent in range(1, 16)):
-        random = np.random.RandomState(2023)  # theirs
+        random = np.random.RandomState(2023)  # as in the library's test
         generated, reference = random.randn(count, dimension), random.randn(count, dimension)
         ours, spread = fid_and_spread(generated, reference)
         if count < dimension:
@@ -142,7 +141,7 @@ def test_fid_on_the_grid_of_torch_fidelitys_own_test(dimension: int) -> None:
 
 
 def _fid_by_nuclear_norm(generated: Features, reference: Features) -> float:
-    """FID of two sets of n rows by tr sqrt(A B) = ||X Y^T||_* for covariances A = X^T X and B = Y^T Y."""
+    """FID of two sets of n rows, from tr sqrt(A B) = ||X Y^T||_* for covariances A = X^T X and B = Y^T Y."""
     means = [part.mean(axis=0) for part in (generated, reference)]
     x, y = ((part - part.mean(axis=0)) / np.sqrt(len(part) - 1) for part in (generated, reference))
     root = np.linalg.norm(x @ y.T, "nuc")
@@ -157,7 +156,7 @@ def _fid_by_nuclear_norm(generated: Features, reference: Features) -> float:
 def test_kid_of_torch_fidelity(
     seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
 ) -> None:
-    """Of sets of one size, of which a subset is everything."""
+    """Sets of equal size, with subsets that contain everything."""
     size = min(own, other)
     generated, reference = both(seed, size, size, dimension, precision)
     theirs = kid_features_to_metric(
@@ -169,15 +168,15 @@ def test_kid_of_torch_fidelity(
         verbose=False,
     )
     ours = squared_mmd(generated, reference).value
-    # Theirs stays in the features' precision: the mean of kernel values is off by less than the rounding of one.
+    # The library keeps the features' precision: the mean of kernel values has a smaller error than the rounding of one.
     largest = (max(np.square(part.astype(np.float64)).sum(axis=1).max() for part in (generated, reference))) / dimension
     rounding = float(np.finfo(precision).eps) * (largest + 1.0) ** 3
     assert ours == pytest.approx(theirs["kernel_inception_distance_mean"], abs=rounding)
 
 
 @pytest.mark.filterwarnings("ignore:Metric `Kernel Inception Distance` will save all:UserWarning")
-def test_kid_of_torchmetrics_over_the_whole_of_equal_sets() -> None:
-    """Its random subsets can't be drawn again, but a subset of everything is everything; float64 throughout."""
+def test_kid_of_torchmetrics_on_whole_sets_of_equal_size() -> None:
+    """Its random subsets can't be repeated, but a subset of full size is the whole set. Everything is float64."""
     generated, reference = both(5, 200, 200, 32)
     metric = KernelInceptionDistance(feature=PassThrough(32), subsets=2, subset_size=200)
     theirs = [float(part) for part in fed(metric.set_dtype(torch.float64), generated, reference)]
@@ -188,13 +187,13 @@ def test_kid_of_torchmetrics_over_the_whole_of_equal_sets() -> None:
 
 
 def score(generated: Features, reference: Features, tau: float) -> float:
-    """Ours, with the epsilon of torchmetrics."""
+    """Kennel's MiFID with torchmetrics's epsilon."""
     fid = frechet_distance(statistics_of(generated), statistics_of(reference))
     return float(mifid(fid, memorization_distance(generated, reference), tau, epsilon=1e-14))
 
 
 def torchmetrics_mifid(first: Features, second: Features, tau: float) -> float:
-    """Its function, which averages over the rows of ``first`` the least distance to those of ``second``."""
+    """The library's function, which averages over the rows of ``first`` the smallest distance to rows of ``second``."""
     own, other = (torch.from_numpy(part).double() for part in (first, second))
     own_statistics, other_statistics = ((rows.mean(dim=0), torch.cov(rows.T)) for rows in (own, other))
     return float(_mifid_compute(*own_statistics, own, *other_statistics, other, tau))
@@ -206,7 +205,7 @@ def torchmetrics_mifid(first: Features, second: Features, tau: float) -> float:
 def test_mifid_of_torchmetrics_in_the_right_order(
     seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]], tau: float
 ) -> None:
-    """Everything in float64 from the features on; with tau = 1 every entry is penalised."""
+    """Everything after the features is float64. With tau = 1 every entry is penalised."""
     generated, reference = both(seed, own, other, dimension, precision)
     fid, _ = fid_and_spread(generated, reference)
     ours = score(generated, reference, tau)
@@ -214,14 +213,14 @@ def test_mifid_of_torchmetrics_in_the_right_order(
     assert ours == pytest.approx(torchmetrics_mifid(generated, reference, tau), rel=1e-12)
 
 
-def test_mifid_of_torchmetrics_is_shipped_in_the_reversed_order() -> None:
+def test_mifid_of_torchmetrics_is_shipped_in_reversed_order() -> None:
     generated, training = golden().generated, golden().training
     metric = MemorizationInformedFrechetInceptionDistance(feature=PassThrough(32), cosine_distance_eps=1.0)
     shipped = float(fed(metric, generated, training))
     assert shipped == pytest.approx(5.865333078620119, rel=1e-12)
     assert shipped == pytest.approx(torchmetrics_mifid(training, generated, 1.0), rel=1e-12)
     assert score(generated, training, 1.0) == pytest.approx(6.063657994583631, rel=1e-12)
-    # As shipped it is our score with the memorization distance from the reference to the generated images.
+    # As shipped, it equals Kennel's score with the memorization distance from the reference to the generated images.
     backwards = mifid(
         frechet_distance(statistics_of(generated), statistics_of(training)),
         memorization_distance(training, generated),
@@ -231,8 +230,8 @@ def test_mifid_of_torchmetrics_is_shipped_in_the_reversed_order() -> None:
     assert shipped == pytest.approx(backwards, rel=1e-12)
 
 
-def test_the_reversed_order_lets_a_copier_go() -> None:
-    """Half of the training set, twice: every image is a copy, and torchmetrics does not penalise one."""
+def test_the_reversed_order_does_not_penalise_a_copier() -> None:
+    """The entry repeats half of the training set twice. Every image is a copy, but torchmetrics penalises none."""
     training = features(6, 600, 32, np.float32)
     generated = np.concatenate([training[:300], training[:300]])
     tau = 0.5 * memorization_distance(training, generated)
@@ -245,7 +244,7 @@ def test_the_reversed_order_lets_a_copier_go() -> None:
 
 
 def test_torchmetrics_gives_a_perfect_copy_the_best_score() -> None:
-    """Its guard against small distances returns 0, lower than any honest entry's; ours returns no score."""
+    """Its guard against small distances returns 0, lower than any honest entry's score. Kennel returns no score."""
     training = features(7, 300, 16, np.float64)
     metric = MemorizationInformedFrechetInceptionDistance(feature=PassThrough(16))
     assert float(fed(metric, training, training)) == 0.0
@@ -259,7 +258,8 @@ def test_torchmetrics_gives_a_perfect_copy_the_best_score() -> None:
 @each_precision
 @pytest.mark.parametrize("k", [3, 5])
 def test_prdc(seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]], k: int) -> None:
-    """Counts: equal, or different by whole images. It takes < for all four, which differs on ties alone."""
+    """The values are counts, so they are equal or differ by whole images. prdc uses < for all four, which matters only
+    for ties."""
     generated, reference = both(seed, own, other, dimension, precision)
     theirs = compute_prdc(real_features=reference, fake_features=generated, nearest_k=k)
     ours, _ = prdc_with_error(generated, reference, k=k, density_k=k)
@@ -267,7 +267,8 @@ def test_prdc(seed: int, own: int, other: int, dimension: int, precision: type[n
 
 
 def test_prdc_differs_on_ties() -> None:
-    """2 is inside the ball of 3 and on the border of that of 1, 5 on the border of that of 3, 9 nowhere."""
+    """2 is inside the ball of 3 and on the border of the ball of 1. 5 is on the border of the ball of 3. 9 is in no
+    ball."""
     real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [5.0], [9.0]])
     theirs = compute_prdc(real_features=real, fake_features=generated, nearest_k=1)
     ours, _ = prdc_with_error(generated, real, k=1, density_k=1)
@@ -280,7 +281,7 @@ def test_prdc_differs_on_ties() -> None:
 def test_precision_and_recall_of_torch_fidelity(
     seed: int, own: int, other: int, dimension: int, precision: type[np.floating[Any]]
 ) -> None:
-    """Counts, with <= as ours, and k = 3 by default; returned by way of float32."""
+    """The values are counts with <=, as in Kennel, and k = 3 by default. The library returns them as float32."""
     generated, reference = both(seed, own, other, dimension, precision)
     theirs = prc_features_to_metric(torch.from_numpy(generated), torch.from_numpy(reference), verbose=False)
     ours, _ = prdc_with_error(generated, reference)

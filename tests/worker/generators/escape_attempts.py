@@ -1,12 +1,19 @@
-"""A process that confines itself and then tries to get out: prints each attempt with its error, or ``done``, as JSON.
+"""A process that confines itself and then tries to escape. It prints every attempt with its error or ``done``, as JSON.
 
-Run as ``python -P escape_attempts.py REQUEST``, in JSON: ``folder`` (its own), ``outside`` (a folder with the file
-``victim``, both open to everybody), ``process`` and ``port`` of another process, ``without`` (measures not to take),
-``threads``, and ``only`` (the attempts, if not all). Needs nothing but the standard library and the confinement.
+Run it as ``python -P escape_attempts.py REQUEST`` with a JSON object:
+
+- ``folder``: the process's own folder
+- ``outside``: a folder with the file ``victim``, both open to everybody
+- ``process`` and ``port``: another process
+- ``without``: measures to leave out
+- ``threads``: the limit of threads
+- ``only``: the attempts to make, unconfined; all if empty
+
+It needs only the standard library and the confinement.
 """
 
 import ctypes
-import encodings.idna  # noqa: F401 - a confined process can import nothing more
+import encodings.idna  # noqa: F401 - a confined process can't import modules
 import errno
 import fcntl
 import json
@@ -41,7 +48,7 @@ def call(number: int, *arguments: int | bytes | None) -> None:
 
 
 def attempts(own: Path, outside: Path, other: int, port: int) -> dict[str, Callable[[], object]]:
-    """By name, what a process that was taken over may try."""
+    """By name: the attempts that a compromised process could make."""
     victim = outside / "victim"
     path = os.fsencode(victim)
     return {
@@ -86,7 +93,7 @@ def attempts(own: Path, outside: Path, other: int, port: int) -> dict[str, Calla
         "namespace": lambda: call(272, 0x10000000),
         "mount": lambda: call(165, b"none", os.fsencode(outside), b"tmpfs", 0, None),
         "root": lambda: os.chroot(outside),
-        "user": lambda: call(117, 0, 0, 0),  # glibc aborts where threads cannot all change their user
+        "user": lambda: call(117, 0, 0, 0),  # glibc aborts if not all threads can change their user
         "module": lambda: call(175, b"", 0, b""),
         "restart": lambda: call(169, 0, 0, 0, None),
         "ring": lambda: call(425, 1, bytes(120)),
@@ -97,7 +104,7 @@ def attempts(own: Path, outside: Path, other: int, port: int) -> dict[str, Calla
 
 
 def threads_started() -> int:
-    """How many threads can be started, of which none ends before."""
+    """The number of threads that can run at the same time."""
     threading.stack_size(64 << 10)
     end = threading.Event()
     started: list[threading.Thread] = []
@@ -124,13 +131,13 @@ def outcome(do: Callable[[], object]) -> str:
 
 
 def main(request: dict[str, Any]) -> None:
-    """Confine this process as asked, then try."""
+    """Confine this process as requested, then make the attempts."""
     own, outside = Path(request["folder"]), Path(request["outside"])
     for measure in request["without"]:
         module, name = _OFF[measure]
         setattr(module, name, lambda *_, **__: False)
     tries = attempts(own, outside, request["process"], request["port"])
-    if request["only"]:  # unconfined, to see that they are no empty attempts
+    if request["only"]:  # unconfined, to show that the attempts work
         sys.stdout.write(json.dumps({name: outcome(tries[name]) for name in request["only"]}))
         return
     process.limit_memory(MEMORY_BYTES)

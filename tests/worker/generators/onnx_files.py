@@ -1,4 +1,4 @@
-"""ONNX files for tests: exported by torch, or put together by hand so that something is wrong with them."""
+"""ONNX files for tests: exported by torch, or assembled with faults."""
 
 import io
 import warnings
@@ -18,11 +18,11 @@ DIMENSION, SIDE = 8, 16
 
 
 def export_generator(generator: nn.Module, dimension: int = DIMENSION, command: str | None = None) -> bytes:
-    """The ONNX export that refusals recommend, of a generator; only the file name differs."""
+    """Export a generator with the command that refusals recommend, apart from the file name."""
     written = io.BytesIO()
     line = (command or export_command(dimension)).replace('"generator.onnx"', "written")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch calls its older exporter deprecated; it is the one that writes one file
+        warnings.simplefilter("ignore")  # torch deprecates its older exporter, but only that writes one file
         exec(line, {"torch": torch, "generator": generator, "written": written})
     return written.getvalue()
 
@@ -44,7 +44,7 @@ def dcgan(dimension: int = DIMENSION) -> nn.Module:
 
 
 class Styled(nn.Module):
-    """StyleGAN-like: a mapping network, a learnt constant, styles that scale and normalise channels."""
+    """A generator like StyleGAN: a mapping network, a learnt constant, styles that scale and normalise channels."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class Decoder(nn.Module):
 
 
 def weight(name: str, values: ArrayLike, dtype: type = np.float32) -> TensorProto:
-    """A tensor as a file stores it."""
+    """A stored tensor."""
     return numpy_helper.from_array(np.asarray(values, dtype), name)
 
 
@@ -102,7 +102,7 @@ def model_of_nodes(
     outputs: Sequence[str] = ("images",),
     opset: int = 17,
 ) -> onnx.ModelProto:
-    """A model of these nodes, from ``z`` to ``images``; as valid as the nodes are."""
+    """A model of these nodes from ``z`` to ``images``. It is valid if the nodes are."""
     made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
     taken = [helper.make_tensor_value_info("z", TensorProto.FLOAT, latent)]
     graph = helper.make_graph(nodes, "generator", taken, made, initializer=weights)
@@ -110,7 +110,7 @@ def model_of_nodes(
 
 
 def linear_model(**changes: object) -> onnx.ModelProto:
-    """A valid linear generator of 2 x 2 pixels: z times a matrix, reshaped, through tanh."""
+    """A valid linear generator of 2 x 2 pixels: z times a matrix, reshaped, then tanh."""
     matrix = np.random.default_rng(0).standard_normal((DIMENSION, 12)) * 0.3
     nodes = [
         helper.make_node("MatMul", ["z", "matrix"], ["flat"]),

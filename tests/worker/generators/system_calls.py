@@ -1,7 +1,8 @@
-"""Record the system calls of audits: ``python -m tests.worker.generators.system_calls``, with strace, without filter.
+"""Records the system calls of audits with strace and without the filter.
 
-Prints each call that was made once the process was confined, how often, and which are not on the list
-(:mod:`scorer.confinement.system_calls`). After a change of Python, torch or numpy this says what to add.
+``python -m tests.worker.generators.system_calls`` prints the calls of the confined process with their counts, and the
+calls that are not on the list of :mod:`scorer.confinement.system_calls`. Run it after a change of Python, torch or
+numpy, and add the missing calls.
 """
 
 import re
@@ -33,13 +34,13 @@ main(Path(sys.argv[1]))
 
 
 def recorded(content: bytes, plan: AuditPlan, side: int, log: Path) -> Counter[str]:
-    """The calls of one audit, from its confinement on."""
+    """The calls of one audit after its confinement."""
     images = np.random.default_rng(0).integers(0, 256, (24, side, side, 3), np.uint8)
 
     def traced(command: Sequence[str], folder: Path) -> list[str]:
         return ["strace", "-f", "-o", str(log), command[0], "-P", "-s", "-c", _WITHOUT_FILTER, str(folder)]
 
-    setattr(runner, "wrapped", traced)  # noqa: B010 - it exports none
+    setattr(runner, "wrapped", traced)  # noqa: B010 - the module does not export it
     runner.audit_in_sandbox(content, Latent(DIMENSION), images[:12], held_out=images[12:], plan=plan)
     lines = log.read_text(errors="replace").splitlines()
     start = max(index for index, line in enumerate(lines) if _LAST_BEFORE_THE_FILTER in line)
@@ -48,7 +49,7 @@ def recorded(content: bytes, plan: AuditPlan, side: int, log: Path) -> Counter[s
 
 
 def main() -> None:
-    """Record audits of a small and of a convolutional generator, by both ways of searching."""
+    """Record audits of a small and a convolutional generator, with two search methods."""
     short = AuditPlan(train=8, held_out=8, generated=8, starts=2, iterations=20)
     wolfe = AuditPlan(train=8, held_out=8, generated=8, starts=2, iterations=20, method="wolfe")
     calls: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Generator audits: which generators are flagged, with what report, and that audits can be stored and repeated."""
+"""Generator audits: flagged generators, reports, storage and repetition."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ FEW, HELD_OUT = 32, 300
 
 
 def digits() -> Pixels:
-    """scikit-learn's, in random order, grey levels as colours."""
+    """scikit-learn's digits in random order, with grey levels as colours."""
     levels = (load_digits().images * (255 / 16)).astype(np.uint8)
     images = np.repeat(levels[..., None], 3, axis=3)
     return np.asarray(images[np.random.default_rng(0).permutation(len(images))])
@@ -44,8 +44,8 @@ def images() -> tuple[Pixels, Pixels]:
 
 
 @pytest.fixture(scope="module")
-def remembering(images: tuple[Pixels, Pixels]) -> Iterator[nn.Module]:
-    """A GLO on a few digits."""
+def memorising(images: tuple[Pixels, Pixels]) -> Iterator[nn.Module]:
+    """A GLO trained on a few digits."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield glo(images[0][:FEW], LATENT, width=16, steps=300, batch=FEW, seed=0).requires_grad_(False)
@@ -53,19 +53,19 @@ def remembering(images: tuple[Pixels, Pixels]) -> Iterator[nn.Module]:
 
 
 @pytest.fixture(scope="module")
-def audit(images: tuple[Pixels, Pixels], remembering: nn.Module) -> Audit:
-    """Its audit."""
-    return audit_generator(remembering, LATENT, images[0][:FEW], held_out=images[1], plan=PLAN)
+def audit(images: tuple[Pixels, Pixels], memorising: nn.Module) -> Audit:
+    """The audit of the memorising generator."""
+    return audit_generator(memorising, LATENT, images[0][:FEW], held_out=images[1], plan=PLAN)
 
 
 def by_name(audited: Audit) -> dict[str, dict[str, Any]]:
-    return {each["name"]: each for each in audited.report()["findings"]}
+    return {finding["name"]: finding for finding in audited.report()["findings"]}
 
 
-# Who is flagged
+# Flagged generators
 
 
-def test_a_generator_that_remembers_a_few_images_is_flagged(audit: Audit) -> None:
+def test_a_generator_that_memorises_a_few_images_is_flagged(audit: Audit) -> None:
     report = audit.report()
     assert report["verdict"] == "copies"
     assert report["measured"]["p_value"] < 1e-4
@@ -76,17 +76,19 @@ def test_a_generator_that_remembers_a_few_images_is_flagged(audit: Audit) -> Non
     assert "memorises" in report["sentence"]
 
 
-def test_every_number_says_how_sure_it_is(audit: Audit) -> None:
-    """An error and what it is the spread of, or a p-value; the power says how often it was simulated."""
-    for name, each in by_name(audit).items():
-        sure = each["p_value"] is not None or (each["standard_error"] is not None and each["error_kind"] is not None)
-        assert sure or (name == "recovery_power" and "400 simulated audits" in each["sentence"]), name
+def test_every_number_has_an_uncertainty(audit: Audit) -> None:
+    """A standard error with its kind, or a p-value. The power states its number of simulations."""
+    for name, finding in by_name(audit).items():
+        sure = finding["p_value"] is not None or (
+            finding["standard_error"] is not None and finding["error_kind"] is not None
+        )
+        assert sure or (name == "recovery_power" and "400 simulated audits" in finding["sentence"]), name
 
 
-def test_the_same_generator_remembers_no_others(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
-    """Other digits declared as its training images: no sign. The images decide, not the network."""
+def test_the_same_generator_memorises_no_other_images(images: tuple[Pixels, Pixels], memorising: nn.Module) -> None:
+    """With other digits as training images there is no sign: the images decide, not the network."""
     report = audit_generator(
-        remembering, LATENT, images[0][FEW:], held_out=images[1], plan=replace(PLAN, distorted=0)
+        memorising, LATENT, images[0][FEW:], held_out=images[1], plan=replace(PLAN, distorted=0)
     ).report()
     assert report["verdict"] == "no-sign"
     assert "no sign" in report["sentence"] or "differ" in report["sentence"]
@@ -102,10 +104,10 @@ def test_distortion_raises_the_errors(audit: Audit) -> None:
     assert findings["recovery_noise_train"]["value"] > findings["recovery_train"]["value"]
 
 
-def test_the_middle_alone_is_remembered_too(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
-    """Twelve coordinates fit the pixels of half a digit nearly at will, so less shows than of whole ones."""
+def test_the_middle_alone_is_found(images: tuple[Pixels, Pixels], memorising: nn.Module) -> None:
+    """Twelve coordinates fit half a digit almost freely, so the difference is smaller than for whole digits."""
     plan = replace(PLAN, distorted=0, region=(0.0, 0.25, 1.0, 0.75))
-    report = audit_generator(remembering, LATENT, images[0][:FEW], held_out=images[1], plan=plan).report()
+    report = audit_generator(memorising, LATENT, images[0][:FEW], held_out=images[1], plan=plan).report()
     assert report["verdict"] == "copies"
     assert report["plan"]["region"] == (0.0, 0.25, 1.0, 0.75)
 
@@ -122,8 +124,8 @@ def test_generators_of_many_digits_are_not_flagged(fit: Any, images: tuple[Pixel
     assert report["measured"]["gap"] < 0.1 or report["measured"]["p_value"] > 0.01
 
 
-def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels]) -> None:
-    """A generator that folds its latent space thousands of times: no descent finds its way."""
+def test_a_failed_search_gives_no_verdict(images: tuple[Pixels, Pixels]) -> None:
+    """The generator folds its latent space thousands of times, so no descent succeeds."""
 
     def folded(points: torch.Tensor) -> torch.Tensor:
         waves = torch.sin(400 * points @ torch.linspace(-1, 1, 12 * 192).reshape(12, 192))
@@ -138,26 +140,26 @@ def test_where_the_search_fails_there_is_no_verdict(images: tuple[Pixels, Pixels
 # Reports and storing
 
 
-def test_every_number_has_words(audit: Audit) -> None:
+def test_every_number_has_a_sentence(audit: Audit) -> None:
     findings = by_name(audit)
     assert len(findings) == len(audit.report()["findings"]) == 17
-    for each in findings.values():
-        assert each["unit"]
-        assert each["direction"]
-        assert each["sentence"].endswith(".")
+    for finding in findings.values():
+        assert finding["unit"]
+        assert finding["direction"]
+        assert finding["sentence"].endswith(".")
     gap = findings["recovery_gap"]
     assert f"{gap['value']:+.3f}" in gap["sentence"]
     assert gap["p_value"] == findings["recovery_ks"]["p_value"]
 
 
-def test_held_out_images_of_another_kind_are_reported(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
+def test_held_out_images_of_another_kind_are_reported(images: tuple[Pixels, Pixels], memorising: nn.Module) -> None:
     rough = np.random.default_rng(0).integers(0, 256, images[1].shape, dtype=np.uint8)
-    other = audit_generator(remembering, LATENT, images[0][:FEW], held_out=rough, plan=replace(PLAN, distorted=0))
+    other = audit_generator(memorising, LATENT, images[0][:FEW], held_out=rough, plan=replace(PLAN, distorted=0))
     assert "are rougher" in by_name(other)["recovery_likeness"]["sentence"]
     assert "of another kind" in other.report()["sentence"]
 
 
-def test_a_report_and_its_arrays_are_the_audit(audit: Audit) -> None:
+def test_an_audit_can_be_restored_from_its_report_and_arrays(audit: Audit) -> None:
     report = json.loads(json.dumps(audit.report()))
     with BytesIO() as file:
         arrays: dict[str, Any] = audit.arrays()
@@ -169,20 +171,18 @@ def test_a_report_and_its_arrays_are_the_audit(audit: Audit) -> None:
     assert np.array_equal(again.sheet(), audit.sheet())
 
 
-def test_it_is_the_same_every_time_and_another_with_another_seed(
-    images: tuple[Pixels, Pixels], remembering: nn.Module
-) -> None:
+def test_an_audit_is_reproducible_and_depends_on_its_seed(images: tuple[Pixels, Pixels], memorising: nn.Module) -> None:
     quick = replace(PLAN, train=8, held_out=8, generated=8, distorted=2, starts=1, iterations=10)
     one, again, other = (
-        audit_generator(remembering, LATENT, train=images[0], held_out=images[1], plan=replace(quick, seed=seed))
+        audit_generator(memorising, LATENT, train=images[0], held_out=images[1], plan=replace(quick, seed=seed))
         for seed in (1, 1, 2)
     )
     assert again.report() == one.report()
     assert not np.array_equal(one.pairs["held_out"].index, other.pairs["held_out"].index)
 
 
-def test_pairs_are_targets_beside_what_was_found(
-    images: tuple[Pixels, Pixels], remembering: nn.Module, audit: Audit
+def test_pairs_are_targets_and_recovered_images(
+    images: tuple[Pixels, Pixels], memorising: nn.Module, audit: Audit
 ) -> None:
     for kind, source in (("train", images[0]), ("held_out", images[1])):
         pairs = audit.pairs[kind]
@@ -193,7 +193,7 @@ def test_pairs_are_targets_beside_what_was_found(
         assert pairs.error[-1] == audit.errors[kind].max()
         shown_error = ((pairs.target / 127.5 - pairs.recovered / 127.5) ** 2).mean(axis=(1, 2, 3))
         assert shown_error == pytest.approx(pairs.error, abs=0.004)  # rounded to grey levels
-    # Six rows of twelve images of 8 pixels, with 2 pixels between.
+    # Six rows of twelve images of 8 pixels, with 2 pixels between them.
     assert audit.sheet().shape == (6 * 10, 12 * 10, 3)
     assert set(audit.pairs) == {"train", "held_out", "generated"}
 
@@ -204,17 +204,17 @@ def test_few_targets_are_shown_once() -> None:
     assert shown_targets(np.arange(100.0)).tolist() == [0, 1, 2, 3, 48, 49, 50, 51, 96, 97, 98, 99]
 
 
-def test_progress_names_its_stage(images: tuple[Pixels, Pixels], remembering: nn.Module) -> None:
-    heard: list[tuple[str, float]] = []
+def test_progress_names_its_stage(images: tuple[Pixels, Pixels], memorising: nn.Module) -> None:
+    steps: list[tuple[str, float]] = []
     plan = replace(PLAN, train=8, held_out=8, generated=8, batch=4, distorted=2, starts=1, iterations=5)
     audit_generator(
-        remembering, LATENT, train=images[0], held_out=images[1], plan=plan, progress=lambda *step: heard.append(step)
+        memorising, LATENT, train=images[0], held_out=images[1], plan=plan, progress=lambda *step: steps.append(step)
     )
-    stages = list(dict.fromkeys(stage for stage, _ in heard))
+    stages = list(dict.fromkeys(stage for stage, _ in steps))
     assert stages[:3] == ["generated", "train", "held_out"]
     assert "warp_train" in stages
     for stage in stages:
-        shares = [share for each, share in heard if each == stage]
+        shares = [share for name, share in steps if name == stage]
         assert shares == sorted(shares)
         assert shares[-1] == pytest.approx(1.0)
 
@@ -223,22 +223,22 @@ def test_progress_names_its_stage(images: tuple[Pixels, Pixels], remembering: nn
 
 
 def drawn_from(generator: nn.Module, count: int) -> Pixels:
-    """Images that a generator makes, as an entry holds them."""
+    """Images from a generator, as in an entry."""
     return pixels_of(generator(LATENT.draw(count, 77)))
 
 
 QUICK = replace(PLAN, distorted=0, entry=24, generated=24, sampled=30)
 
 
-def test_an_entry_of_the_generator_is_told_from_one_of_another(
-    images: tuple[Pixels, Pixels], remembering: nn.Module
+def test_entries_of_this_and_another_generator_are_distinguished(
+    images: tuple[Pixels, Pixels], memorising: nn.Module
 ) -> None:
     near = NearTargets(np.arange(0, FEW, 2), np.arange(40, 80), 40 / HELD_OUT)
-    entries = {"own": drawn_from(remembering, 24), "foreign": images[1][100:124]}
+    entries = {"own": drawn_from(memorising, 24), "foreign": images[1][100:124]}
     matches = {}
     for name, pixels in entries.items():
         entry = EntryTargets(pixels, near)
-        audit = audit_generator(remembering, LATENT, images[0][:FEW], held_out=images[1], plan=QUICK, entry=entry)
+        audit = audit_generator(memorising, LATENT, images[0][:FEW], held_out=images[1], plan=QUICK, entry=entry)
         report = audit.report()
         matches[name] = report["match"]
         assert report["targets"] == {
@@ -261,20 +261,20 @@ def test_an_entry_of_the_generator_is_told_from_one_of_another(
     assert matches["foreign"]["high"] < 0.9
 
 
-def test_few_remembered_images_are_found_where_the_entry_is_near_to_them(
-    images: tuple[Pixels, Pixels], remembering: nn.Module
+def test_few_memorised_images_are_found_if_the_entry_is_near_them(
+    images: tuple[Pixels, Pixels], memorising: nn.Module
 ) -> None:
-    """Of 632 training images the generator knows 32: drawn at random hardly one is looked for."""
+    """The generator knows 32 of 632 training images, so random targets contain hardly any of them."""
     train = np.concatenate([images[0][:FEW], images[0][FEW : FEW + 600]])
     near = NearTargets(np.arange(FEW), np.arange(40), 40 / HELD_OUT)
-    entry = EntryTargets(drawn_from(remembering, 24), near)
-    report = audit_generator(remembering, LATENT, train, held_out=images[1], plan=QUICK, entry=entry).report()
+    entry = EntryTargets(drawn_from(memorising, 24), near)
+    report = audit_generator(memorising, LATENT, train, held_out=images[1], plan=QUICK, entry=entry).report()
     assert report["measured"]["random"]["p_value"] > 0.01
     assert report["measured"]["near"]["gap"] > 0.4
     assert (report["verdict"], report["measured"]["gap"]) == ("copies", report["measured"]["near"]["gap"])
     assert "near the entry" in report["sentence"]
     assert report["power"]["near"]["with_80"] < report["power"]["random"]["with_80"]
-    alone = audit_generator(remembering, LATENT, train, held_out=images[1], plan=QUICK).report()
+    alone = audit_generator(memorising, LATENT, train, held_out=images[1], plan=QUICK).report()
     assert alone["verdict"] == "no-sign"
     assert (alone["match"], alone["power"]["near"], alone["measured"]["near"]) == (None, None, None)
     assert "if the generator memorised" in alone["sentence"]
@@ -283,8 +283,8 @@ def test_few_remembered_images_are_found_where_the_entry_is_near_to_them(
 # Encoders and refusals
 
 
-def test_an_encoder_instead_of_a_search(images: tuple[Pixels, Pixels]) -> None:
-    """One that answers with the nearest image it knows: perfect on its training images, far off on others."""
+def test_an_encoder_replaces_the_search(images: tuple[Pixels, Pixels]) -> None:
+    """The encoder returns the nearest known image: it is perfect on training images and far off on others."""
     known = targets_of(images[0][:FEW])
 
     def nearest_known(targets: torch.Tensor) -> torch.Tensor:
@@ -312,7 +312,7 @@ def test_an_encoder_instead_of_a_search(images: tuple[Pixels, Pixels]) -> None:
         (np.zeros((9, 8, 8, 1), np.uint8), np.zeros((9, 8, 8, 1), np.uint8), "bad-images"),
     ],
 )
-def test_targets_that_cannot_be_compared(train: Pixels, held_out: Pixels, slug: str) -> None:
+def test_incomparable_targets_are_refused(train: Pixels, held_out: Pixels, slug: str) -> None:
     def nothing(points: torch.Tensor) -> torch.Tensor:
         return torch.zeros(len(points), 3, 8, 8)
 

@@ -1,4 +1,4 @@
-"""What a confined process can do: as root and as an ordinary user, with all measures and without one of them."""
+"""A confined process as root and as an ordinary user, with all measures and without one of them."""
 
 import json
 import os
@@ -23,13 +23,13 @@ from scorer.confinement.process import REQUIRED, missing_measures
 
 SCRIPT = Path(__file__).with_name("escape_attempts.py")
 ORDINARY = 61_499
-"""A user without a name, who has no processes but those of these tests."""
+"""A user without a name, with only the processes of these tests."""
 OWN = {"own-result": "done", "own-read": "done", "own-signal": "done", "own-limits": "done"}
 LIMITED = {"too-large": "EFBIG", "memory": "MemoryError"}
 ON_FILES = {"read", "read-system", "write", "create", "truncate", "open-truncating", "remove", "rename"}
 ON_MODES = {"mode", "mode-raw", "owner", "times", "attribute"}
 OF_ITS_USER = {"environment", "memory-of-another"}
-"""What stands in ``/proc`` for processes of the same user."""
+"""Readable in ``/proc`` for processes of the same user."""
 WITH_PIDS = {"signal", "limits", "trace", "process-descriptor", "signal-by-descriptor", "environment"}
 AS_ROOT = [pytest.param("root", marks=pytest.mark.root)]
 SERVER = """
@@ -42,7 +42,7 @@ time.sleep(600)
 
 @dataclass
 class Site:
-    """Where attempts are made: an own folder, one beside it that is open to everybody, and another process."""
+    """The place of the attempts: the process's own folder, a folder open to everybody, and another process."""
 
     python: str
     user: int | None
@@ -61,7 +61,7 @@ class Site:
 
     @contextmanager
     def server(self, script: str = SERVER) -> Iterator[None]:
-        """The other process, of the same user, while it is attacked."""
+        """Run the attacked process, of the same user, during the block."""
         command = [self.python, "-P", "-c", script]
         with subprocess.Popen(
             command, env=self.environment, stdout=subprocess.PIPE, text=True, user=self.user, cwd="/"
@@ -74,7 +74,7 @@ class Site:
             process.kill()
 
     def _lay_out(self) -> None:
-        """Make both folders as they were before any attempt."""
+        """Restore both folders to their initial state."""
         shutil.rmtree(self.own, ignore_errors=True)
         shutil.rmtree(self.outside, ignore_errors=True)
         for folder, mode in ((self.root, 0o755), (self.own, 0o700), (self.outside, 0o777)):
@@ -105,7 +105,7 @@ class Site:
 
 
 def _runs(python: str, user: int | None) -> bool:
-    """Whether the user may run this interpreter, and it is recent enough for our code."""
+    """Whether the user may run this interpreter and it is recent enough."""
     command = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
     try:
         return subprocess.run(command, user=user, capture_output=True, check=False).returncode == 0
@@ -116,26 +116,26 @@ def _runs(python: str, user: int | None) -> bool:
 @pytest.fixture(scope="module", params=[*AS_ROOT, "ordinary"])
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     user = ORDINARY if os.geteuid() == 0 and request.param == "ordinary" else None
-    python = next((each for each in (sys.executable, "/usr/bin/python3") if _runs(each, user)), None)
+    python = next((path for path in (sys.executable, "/usr/bin/python3") if _runs(path, user)), None)
     if python is None:
-        pytest.skip("no interpreter of this machine can be run by an ordinary user")
+        pytest.skip("an ordinary user can't run any of this machine's interpreters")
     root = Path(mkdtemp(prefix="kennel-escape-"))
-    each = Site(python, user, root)
-    with each.server():
-        yield each
+    found = Site(python, user, root)
+    with found.server():
+        yield found
     shutil.rmtree(root)
 
 
 def needs_landlock() -> None:
     if landlock.version() == 0:
-        pytest.skip("this kernel has no Landlock: what it keeps a process from is not tried")
+        pytest.skip("this kernel has no Landlock")
 
 
 def done_in(outcomes: dict[str, str]) -> set[str]:
     return {name for name, outcome in outcomes.items() if outcome == "done"}
 
 
-def test_nothing_gets_out(site: Site) -> None:
+def test_no_escape_succeeds(site: Site) -> None:
     needs_landlock()
     found = site.run()
     assert missing_measures(found["measures"]) == []
@@ -147,8 +147,8 @@ def test_nothing_gets_out(site: Site) -> None:
         assert FIRST_USER <= found["user"] < FIRST_USER + USERS
 
 
-def test_the_filter_alone_leaves_reading_and_writing_of_files(site: Site) -> None:
-    """Without Landlock and namespace, modes, owners, times, sockets, programs and other processes stay closed."""
+def test_the_filter_alone_allows_reading_and_writing_files(site: Site) -> None:
+    """Without Landlock and namespace, modes, owners, times, sockets, programs and other processes stay protected."""
     found = site.run(without=("file_access", "network_namespace"))
     assert missing_measures(found["measures"]) == [REQUIRED["file_access"]]
     possible = {"read", "read-system", "write", "create", "own-new-file", "own-input", "list-processes"}
@@ -156,21 +156,21 @@ def test_the_filter_alone_leaves_reading_and_writing_of_files(site: Site) -> Non
     assert done_in(found["outcomes"]) - set(OWN) <= possible
 
 
-def test_a_namespace_of_its_own_closes_processes_of_the_same_user(site: Site) -> None:
+def test_an_own_namespace_protects_processes_of_the_same_user(site: Site) -> None:
     found = site.run(without=("file_access",))
     if not found["measures"]["network_namespace"]:
-        pytest.skip("this system makes no namespaces for ordinary users")
+        pytest.skip("this system gives ordinary users no namespaces")
     assert done_in(found["outcomes"]) & OF_ITS_USER == set()
 
 
-def test_a_process_closes_its_own_memory(site: Site) -> None:
-    """What runs a generator does so, and needs neither Landlock nor a namespace for it."""
+def test_a_process_hides_its_own_memory(site: Site) -> None:
+    """The process that runs a generator hides its memory, without Landlock or a namespace."""
     with site.server("from scorer.confinement.privileges import hide_memory; hide_memory()" + SERVER):
         found = site.run(without=("file_access", "network_namespace"))
     assert done_in(found["outcomes"]) & OF_ITS_USER == set()
 
 
-def test_landlock_alone_keeps_files_from_being_opened_or_emptied(site: Site) -> None:
+def test_landlock_alone_prevents_opening_and_emptying_files(site: Site) -> None:
     needs_landlock()
     found = site.run(without=("system_call_filter",))
     outcomes = found["outcomes"]
@@ -185,30 +185,30 @@ def test_landlock_alone_keeps_files_from_being_opened_or_emptied(site: Site) -> 
 
 
 @pytest.mark.parametrize("site", AS_ROOT, indirect=True)
-def test_root_that_stays_root_is_told(site: Site) -> None:
+def test_root_that_stays_root_is_reported(site: Site) -> None:
     measures = site.run(without=("unprivileged_user",))["measures"]
     assert missing_measures(measures) == [REQUIRED["unprivileged_user"]]
     assert measures["no_capabilities"]
 
 
-def test_the_attempts_would_have_worked(site: Site) -> None:
-    """Unconfined, the same are done; but for what would change the machine."""
+def test_the_attempts_succeed_without_confinement(site: Site) -> None:
+    """Without confinement the attempts succeed. Attempts that would change the machine are left out."""
     harmless = ON_FILES - {"remove"} | ON_MODES | WITH_PIDS | {"connect", "socket", "program", "fork", "link", "pipe"}
     found = site.run(only=tuple(sorted(harmless)))
     assert {name: outcome for name, outcome in found.items() if outcome != "done"} == {}
 
 
 def test_bubblewrap_makes_disks_read_only(site: Site) -> None:
-    """It stands behind the filter and Landlock: both are away here."""
+    """It is the second line of defence, so the filter and Landlock are off here."""
     if bubblewrap.wrapped(["true"], site.own) == ["true"]:
-        pytest.skip("bubblewrap is not installed, or may not make namespaces here")
+        pytest.skip("bubblewrap is not installed, or can't make namespaces here")
     found = site.run(without=("file_access", "system_call_filter"), wrapped=True)
     assert found["measures"]["read_only_disks"]
     open_ = done_in(found["outcomes"])
     assert open_ & (ON_FILES - {"read", "read-system"} | ON_MODES | WITH_PIDS | {"connect", "mount"}) == set()
 
 
-def test_bubblewrap_is_used_where_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bubblewrap_is_used_if_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     command = ["program", "argument"]
     assert bubblewrap.wrapped(command, tmp_path) == command, "not installed"
@@ -238,8 +238,8 @@ def test_a_process_of_several_threads_is_not_confined(site: Site) -> None:
     assert "only a process with a single thread" in done.stdout
 
 
-def test_it_ends_with_a_parent_that_is_killed(site: Site) -> None:
-    """A killed worker leaves no process that runs for hours."""
+def test_a_confined_process_ends_with_its_killed_parent(site: Site) -> None:
+    """A killed worker must leave no process that runs for hours."""
     child = """
     import time
     from scorer.confinement.process import confine
@@ -282,5 +282,5 @@ def test_it_ends_with_a_parent_that_is_killed(site: Site) -> None:
         (9, (0xFFFF, 3, 3)),
     ],
 )
-def test_every_right_of_the_kernels_version_is_taken_away(version: int, expected: tuple[int, int, int]) -> None:
+def test_every_right_of_the_kernels_version_is_removed(version: int, expected: tuple[int, int, int]) -> None:
     assert landlock.rights_of(version) == expected

@@ -1,4 +1,4 @@
-"""Latent recovery on small networks: what is recovered, what is refused, and distortion, regions and encoders."""
+"""Latent recovery on small networks: recovered images, refusals, distortion, regions and encoders."""
 
 from dataclasses import replace
 from typing import Any
@@ -52,7 +52,7 @@ def noise_images(count: int, size: int = SIZE) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("latent", [Latent(6), Latent(6, "uniform")])
-def test_points_are_those_of_their_law_and_seed(latent: Latent) -> None:
+def test_points_follow_their_distribution_and_seed(latent: Latent) -> None:
     points = latent.draw(4000, 3)
     assert (points.shape, points.dtype) == ((4000, 6), torch.float32)
     assert torch.equal(points, latent.draw(4000, 3))
@@ -63,7 +63,7 @@ def test_points_are_those_of_their_law_and_seed(latent: Latent) -> None:
 
 
 def test_uniform_points_never_leave_their_cube() -> None:
-    """An image outside is never drawn, however near it is; of a normal law all points are drawn at some time."""
+    """A uniform distribution never draws images outside its cube. A normal distribution can draw every point."""
     uniform = Latent(6, "uniform")
     normal = Latent(6)
     far = torch.full((3, 6), 4.0)
@@ -77,7 +77,7 @@ def test_uniform_points_never_leave_their_cube() -> None:
 
 
 @pytest.mark.parametrize(("dimension", "law"), [(0, "normal"), (5000, "normal"), (5, "cauchy")])
-def test_latent_spaces_that_are_none(dimension: int, law: str) -> None:
+def test_invalid_latent_spaces_are_refused(dimension: int, law: str) -> None:
     with pytest.raises(Invalid) as refused:
         Latent(dimension, law)  # type: ignore[arg-type]
     assert refused.value.slug == "bad-latent"
@@ -97,7 +97,7 @@ def test_plans_are_json() -> None:
             plan_from(parameters)
 
 
-def test_the_operator_may_ask_for_the_authors_steps() -> None:
+def test_the_operator_can_choose_the_authors_method() -> None:
     annotation: Any = Settings.model_fields["recovery"].annotation
     setting: Any = TypeAdapter(annotation)
     plan = plan_from(setting.validate_json('{"method": "authors", "region": [0.0, 0.0, 0.5, 1.0], "train": 400}'))
@@ -117,7 +117,7 @@ def test_the_operator_may_ask_for_the_authors_steps() -> None:
         {"region": (0.5, 0.0, 0.5, 1.0)},
     ],
 )
-def test_plans_that_are_none(wrong: dict[str, object]) -> None:
+def test_invalid_plans_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(Invalid) as refused:
         AuditPlan(**wrong)  # type: ignore[arg-type]
     assert refused.value.slug == "bad-plan"
@@ -127,7 +127,7 @@ def test_plans_that_are_none(wrong: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("latent", [Latent(6), Latent(6, "uniform")])
-def test_its_own_images_are_found_again(latent: Latent) -> None:
+def test_a_generators_own_images_are_recovered(latent: Latent) -> None:
     generator = decoder(latent)
     targets = made_by(generator, 20, latent)
     result = Search(generator, latent, PLAN).recover(targets, 0)
@@ -136,18 +136,18 @@ def test_its_own_images_are_found_again(latent: Latent) -> None:
     assert torch.allclose(result.image[best], targets[best], atol=0.05)
 
 
-def test_the_error_is_the_mean_square_of_what_is_shown() -> None:
+def test_the_error_is_the_mean_square_of_the_shown_difference() -> None:
     generator = decoder()
     targets = targets_of(noise_images(9))
     result = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
-    by_hand = (result.image.double() - targets.double()).square().mean(dim=(1, 2, 3))
-    assert result.error == pytest.approx(by_hand.numpy(), rel=1e-5)
+    by_definition = (result.image.double() - targets.double()).square().mean(dim=(1, 2, 3))
+    assert result.error == pytest.approx(by_definition.numpy(), rel=1e-5)
     again = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
     assert np.array_equal(result.error, again.error)
     assert result.evaluations == again.evaluations > 9
 
 
-def test_more_starts_never_lose() -> None:
+def test_more_starts_are_never_worse() -> None:
     generator = decoder()
     targets = targets_of(noise_images(12))
     one = Search(generator, LATENT, replace(PLAN, starts=1)).recover(targets, 0)
@@ -156,7 +156,7 @@ def test_more_starts_never_lose() -> None:
     assert (four.error < one.error).any()
 
 
-def test_the_authors_way_finds_less() -> None:
+def test_the_authors_method_finds_less() -> None:
     generator = decoder()
     targets = made_by(generator, 20)
     ours = Search(generator, LATENT, PLAN).recover(targets, 0)
@@ -165,8 +165,8 @@ def test_the_authors_way_finds_less() -> None:
     assert theirs.evaluations <= 20 * 51
 
 
-def test_restarts_find_what_the_authors_steps_miss() -> None:
-    """The paper's table 2: the same steps from ten points instead of one."""
+def test_restarts_find_images_that_the_authors_method_misses() -> None:
+    """As in the paper's table 2: the same steps from ten points instead of one."""
     generator = decoder()
     targets = made_by(generator, 20)
     search = Search(generator, LATENT, replace(PLAN, method="authors", starts=10))
@@ -180,14 +180,14 @@ def test_restarts_find_what_the_authors_steps_miss() -> None:
     assert found[-1] > found[0]
 
 
-def test_a_search_is_followed_from_every_start() -> None:
+def test_stability_follows_a_search_from_every_start() -> None:
     generator = decoder()
     search = Search(generator, LATENT, PLAN)
     shares: list[float] = []
     stability = search.stability(made_by(generator, 5), 3, shares.append)
     assert stability.errors.shape == (5, PLAN.iterations + 1, 5)
-    assert (np.diff(stability.errors, axis=1) <= 1e-9).all(), "the line search never accepts a worse point"
-    assert len({tuple(curve[0]) for curve in stability.errors}) == 5, "every target from five points"
+    assert (np.diff(stability.errors, axis=1) <= 1e-9).all(), "the line search accepts no worse point"
+    assert len({tuple(curve[0]) for curve in stability.errors}) == 5, "every target has five starts"
     assert shares == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert stability.as_json()["starts"] == 5
     assert stability.found.mean() > 0.5
@@ -201,7 +201,7 @@ def test_larger_and_grey_images_are_pooled_and_spread() -> None:
     assert torch.equal(images_at(grey, points, SIZE), grey(points).repeat(1, 3, 1, 1))
 
 
-def test_pixels_come_back() -> None:
+def test_pixels_survive_the_round_trip() -> None:
     images = noise_images(5)
     assert np.array_equal(pixels_of(targets_of(images)), images)
     wrongs: list[Any] = [images.astype(np.float32), images[..., :1], images[:, :4]]
@@ -212,7 +212,7 @@ def test_pixels_come_back() -> None:
 
 
 class Together(nn.Module):
-    """Looks at all its rows, as batch normalisation does in training mode."""
+    """A generator with rows that depend on each other, as with batch normalisation in training mode."""
 
     def forward(self, points: Tensor) -> Tensor:
         rows = points - points.mean(0)
@@ -220,7 +220,7 @@ class Together(nn.Module):
 
 
 class Louder(nn.Module):
-    """Ends above 1."""
+    """A layer with values above 1."""
 
     def forward(self, images: Tensor) -> Tensor:
         return 3 * images
@@ -245,17 +245,17 @@ def test_generators_that_cannot_be_searched_are_refused() -> None:
 # A region alone
 
 
-def test_a_region_is_all_that_counts() -> None:
+def test_only_the_region_counts() -> None:
     generator = decoder()
     targets = made_by(generator, 12)
     changed = targets.clone()
-    changed[:, :, 4:] = 0.9  # the lower half is another image's
+    changed[:, :, 4:] = 0.9  # the lower half belongs to another image
     upper = Search(generator, LATENT, replace(PLAN, region=(0.0, 0.0, 0.5, 1.0))).recover(changed, 0)
     whole = Search(generator, LATENT, PLAN).recover(changed, 0)
     assert np.median(upper.error) < 1e-3
     assert np.median(whole.error) > 0.05
-    by_hand = (upper.image - changed)[:, :, :4].double().square().mean(dim=(1, 2, 3))
-    assert upper.error == pytest.approx(by_hand.numpy(), rel=1e-4, abs=1e-9)
+    by_definition = (upper.image - changed)[:, :, :4].double().square().mean(dim=(1, 2, 3))
+    assert upper.error == pytest.approx(by_definition.numpy(), rel=1e-4, abs=1e-9)
 
 
 def test_a_region_without_pixels_is_refused() -> None:
@@ -267,7 +267,7 @@ def test_a_region_without_pixels_is_refused() -> None:
 
 
 @pytest.mark.parametrize("how", DISTORTIONS)
-def test_distorted_images_of_its_own_are_found_worse(how: str) -> None:
+def test_distorted_own_images_have_larger_errors(how: str) -> None:
     generator = decoder()
     targets = made_by(generator, 16)
     rows = DISTORTIONS[how](targets.permute(0, 2, 3, 1).numpy(), np.random.default_rng(0))
@@ -277,11 +277,11 @@ def test_distorted_images_of_its_own_are_found_worse(how: str) -> None:
     assert np.median(distorted.error) > 10 * np.median(clean.error)
 
 
-def test_distortions_are_what_they_say() -> None:
+def test_distortions_have_their_stated_size() -> None:
     random = np.random.default_rng(0)
     ramp = np.broadcast_to(np.linspace(-1, 1, 32, dtype=np.float32)[:, None, None], (40, 32, 32, 3)).copy()
     bent = warp_images(ramp, np.random.default_rng(1), shift=0.05)
-    middle = (bent - ramp)[:, 10:22, 10:22]  # a ramp's change is the shift times its slope, away from the edges
+    middle = (bent - ramp)[:, 10:22, 10:22]  # away from the edges, a ramp changes by the shift times its slope
     assert middle.std() * 31 / 2 / 32 == pytest.approx(0.05, rel=0.25)
     assert np.abs(warp_images(ramp, random, shift=0.0) - ramp).max() < 1e-6
     covered = patch_images(ramp, random)
@@ -297,8 +297,9 @@ def test_distortions_are_what_they_say() -> None:
 # Encoders
 
 
-def test_an_encoder_takes_the_place_of_the_search() -> None:
-    """AEGAN: the encoder that knows where the images are. CycleGAN: two networks that undo one another, or do not."""
+def test_an_encoder_replaces_the_search() -> None:
+    """AEGAN has an encoder that knows the latent points. CycleGAN has two networks that invert each other, or do
+    not."""
     generator = decoder()
     points = LATENT.draw(10, 5)
     targets = generator(points)
@@ -308,13 +309,13 @@ def test_an_encoder_takes_the_place_of_the_search() -> None:
     assert reconstruct(lambda y: -y, lambda y: -y, images).error == pytest.approx(np.zeros(10), abs=1e-12)
     halved = reconstruct(lambda y: y / 2, lambda y: y, images)
     assert halved.error == pytest.approx((images.double() / 2).square().mean(dim=(1, 2, 3)).numpy())
-    heard: list[float] = []
-    reconstruct(lambda y: y, lambda y: y, images, batch=3, progress=heard.append)
-    assert heard == sorted(heard)
-    assert heard[-1] == 1.0
+    shares_seen: list[float] = []
+    reconstruct(lambda y: y, lambda y: y, images, batch=3, progress=shares_seen.append)
+    assert shares_seen == sorted(shares_seen)
+    assert shares_seen[-1] == 1.0
 
 
-def test_encoders_that_are_none() -> None:
+def test_invalid_encoders_are_refused() -> None:
     images = targets_of(noise_images(4))
     for encoder in (lambda some: some[:2], lambda some: some / 0.0):
         with pytest.raises(Invalid) as refused:
@@ -325,7 +326,7 @@ def test_encoders_that_are_none() -> None:
 # Likeness
 
 
-def test_roughness_by_hand() -> None:
+def test_roughness_of_known_images() -> None:
     flat = np.full((1, 4, 4, 3), 90, np.uint8)
     stripes = flat.copy()
     stripes[:, ::2] = 255

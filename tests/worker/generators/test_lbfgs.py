@@ -1,4 +1,4 @@
-"""The batched L-BFGS against torch's own, one problem at a time; and its line search against its definition."""
+"""The batched L-BFGS compared with torch's, one problem at a time, and its line search with the definition."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from tests.examples import examples
 AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
 pytestmark = pytest.mark.usefixtures("one_thread")
 Function = Callable[[Tensor, Tensor], Tensor]
-"""Points (k, d) of the problems (k,) to values (k,)."""
+"""From points (k, d) of the problems (k,) to values (k,)."""
 
 
 def objective_of(function: Function) -> Objective:
@@ -30,7 +30,7 @@ def objective_of(function: Function) -> Objective:
 
 
 def one_by_one(function: Function, start: Tensor, descent: LbfgsOptions) -> tuple[Tensor, Tensor]:
-    """Torch's optimiser on each problem: where it ends, (n, d), and its evaluations (n,)."""
+    """Run torch's optimiser on every problem. Returns the end points (n, d) and the evaluations (n,)."""
     ends, counts = [], []
     for row in range(len(start)):
         point = start[row : row + 1].clone().requires_grad_()
@@ -60,7 +60,7 @@ def small_generator(seed: int = 0) -> nn.Sequential:
 
 
 def recovery_problem(count: int, noise: float) -> tuple[Function, Tensor]:
-    """Points to be found again from what a small network makes of them, and where to start, (count, 8)."""
+    """A problem that recovers points from a small network's output, and start points (count, 8)."""
     generator = small_generator()
     random = torch.Generator().manual_seed(1)
     hidden, start = (torch.randn(count, 8, generator=random, dtype=torch.float64) for _ in range(2))
@@ -68,8 +68,8 @@ def recovery_problem(count: int, noise: float) -> tuple[Function, Tensor]:
     return lambda points, rows: (generator(points) - targets[rows]).square().mean(1), start
 
 
-def test_the_authors_steps_are_those_of_torch() -> None:
-    """No line search, 50 evaluations: on every problem the same path, to rounding, as torch's without a batch."""
+def test_the_authors_steps_equal_torchs() -> None:
+    """Without line search and with 50 evaluations, every problem takes torch's unbatched path up to rounding."""
     function, start = recovery_problem(8, 0.2)
     short = LbfgsOptions(iterations=12, wolfe=False, history=100)
     minimum = minimise(objective_of(function), start, short)
@@ -81,7 +81,7 @@ def test_the_authors_steps_are_those_of_torch() -> None:
     long = minimise(objective_of(function), start, AUTHORS)
     count = one_by_one(function, start, AUTHORS)[1]
     assert (count <= 50).all()
-    assert (long.evaluations <= 51).all()  # the end, too, is evaluated
+    assert (long.evaluations <= 51).all()  # including the end point
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
@@ -91,12 +91,12 @@ def test_the_line_search_ends_where_torchs_does_with_no_more_work(noise: float) 
     point, count = one_by_one(function, start, LbfgsOptions(history=100))
     expected = function(point, torch.arange(16))
     close = (minimum.value - expected).abs() < 1e-4 * expected + 1e-8
-    assert close.float().mean() >= 0.9  # in a landscape with several valleys two searches may end in different ones
+    assert close.float().mean() >= 0.9  # two searches can end in different valleys
     assert minimum.value.median() <= expected.median() * 1.001 + 1e-9
     assert minimum.evaluations.sum() <= 1.1 * count.sum()
 
 
-def test_the_search_finds_what_the_authors_steps_miss() -> None:
+def test_the_search_finds_minima_that_the_authors_steps_miss() -> None:
     function, start = recovery_problem(16, 0.0)
     searched = minimise(objective_of(function), start, LbfgsOptions())
     fixed = minimise(objective_of(function), start, AUTHORS)
@@ -108,25 +108,25 @@ def rosenbrock(points: Tensor, rows: Tensor) -> Tensor:
     return 100 * (points[:, 1:] - points[:, :-1] ** 2).square().sum(1) + (1 - points[:, :-1]).square().sum(1)
 
 
-def test_a_curved_valley() -> None:
+def test_the_minimum_of_a_curved_valley_is_found() -> None:
     start = torch.tensor([[-1.2, 1.0], [3.0, -4.0], [0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
     minimum = minimise(objective_of(rosenbrock), start, LbfgsOptions(200, good_enough=1e-14))
     assert torch.allclose(minimum.point, torch.ones(4, 2, dtype=torch.float64), atol=1e-5)
-    assert minimum.evaluations[3] == 1  # it is there already
+    assert minimum.evaluations[3] == 1  # it starts at the minimum
 
 
 def only(function: Function, row: int) -> Function:
-    """The problem of one row as number 0."""
+    """The problem of one row, as problem 0."""
     return lambda points, rows: function(points, rows + row)
 
 
-def test_problems_do_not_hear_of_one_another() -> None:
+def test_problems_do_not_depend_on_each_other() -> None:
     function, start = recovery_problem(9, 0.2)
     together = minimise(objective_of(function), start, LbfgsOptions(30))
     for row in range(9):
-        each = minimise(objective_of(only(function, row)), start[row : row + 1], LbfgsOptions(30))
-        assert torch.allclose(together.point[row], each.point[0], atol=1e-7)
-        assert together.evaluations[row] == each.evaluations[0]
+        alone = minimise(objective_of(only(function, row)), start[row : row + 1], LbfgsOptions(30))
+        assert torch.allclose(together.point[row], alone.point[0], atol=1e-7)
+        assert together.evaluations[row] == alone.evaluations[0]
 
 
 @given(
@@ -136,7 +136,7 @@ def test_problems_do_not_hear_of_one_another() -> None:
     history=st.integers(1, 20),
 )
 @settings(max_examples=examples(12), deadline=None)
-def test_quadratic_bowls_of_any_scale(seed: int, scale: float, dimension: int, history: int) -> None:
+def test_the_minima_of_quadratic_bowls_are_found(seed: int, scale: float, dimension: int, history: int) -> None:
     random = torch.Generator().manual_seed(seed)
     root = torch.randn(dimension, dimension, generator=random, dtype=torch.float64)
     bowl = scale * (root @ root.T + torch.eye(dimension, dtype=torch.float64))
@@ -154,7 +154,7 @@ def test_quadratic_bowls_of_any_scale(seed: int, scale: float, dimension: int, h
 @given(seed=st.integers(0, 2**31 - 1))
 @settings(max_examples=examples(12), deadline=None)
 def test_every_accepted_step_fulfils_strong_wolfe(seed: int) -> None:
-    """One dimension, a wavy function: after one iteration the conditions hold between start and end."""
+    """For a wavy function of one dimension, the conditions hold between start and end after one iteration."""
     random = torch.Generator().manual_seed(seed)
     start = 4 * torch.randn(16, 1, generator=random, dtype=torch.float64)
 
@@ -173,9 +173,9 @@ def test_every_accepted_step_fulfils_strong_wolfe(seed: int) -> None:
     assert (last.abs() <= CURVATURE_CONDITION * first.abs() + 1e-12)[moved].all()
 
 
-def test_what_is_not_a_number_ends_a_problem_or_shortens_its_step() -> None:
+def test_nan_ends_a_problem_or_shortens_its_step() -> None:
     def wall(points: Tensor, rows: Tensor) -> Tensor:
-        """log: not a number below 0, which the first step reaches."""
+        """The logarithm is not a number below 0, which the first step reaches."""
         return (points - points.log()).squeeze(1)
 
     start = torch.tensor([[0.01], [20.0], [-1.0]], dtype=torch.float64)
@@ -186,7 +186,7 @@ def test_what_is_not_a_number_ends_a_problem_or_shortens_its_step() -> None:
 
 def test_progress_rises_to_the_end() -> None:
     function, start = recovery_problem(5, 0.2)
-    heard: list[float] = []
-    minimise(objective_of(function), start, LbfgsOptions(20), progress=heard.append)
-    assert heard == sorted(heard)
-    assert heard[-1] == 1.0
+    shares: list[float] = []
+    minimise(objective_of(function), start, LbfgsOptions(20), progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0

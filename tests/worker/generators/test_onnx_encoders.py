@@ -1,4 +1,4 @@
-"""Encoders uploaded beside a generator: what is read of them, what is refused, and audits that use one."""
+"""Encoders uploaded with a generator: reading, refusals, and audits that use them."""
 
 import io
 import warnings
@@ -29,14 +29,14 @@ LATENT = Latent(48)
 
 
 class Blank(nn.Module):
-    """A decoder that only reshapes: an image is its own latent point, halved."""
+    """A decoder that maps every latent coordinate to one pixel value."""
 
     def forward(self, points: Tensor) -> Tensor:
         return torch.tanh(points).reshape(-1, 3, SIZE, SIZE)
 
 
 class Half(nn.Module):
-    """Its encoder, which undoes it for images that are not too bright."""
+    """The inverse of ``Blank`` for images that are not too bright."""
 
     def forward(self, images: Tensor) -> Tensor:
         y = images.flatten(1).clamp(-0.6, 0.6)
@@ -51,7 +51,7 @@ def file_of(encoder: nn.Module, size: int = SIZE, *, open_batch: bool = True) ->
         torch.onnx.export(
             encoder.eval(),
             (torch.zeros(2, 3, size, size),),
-            written,  # type: ignore[arg-type] # it takes files, too
+            written,  # type: ignore[arg-type] # it also takes files
             opset_version=17,
             dynamo=False,
             input_names=["y"],
@@ -65,7 +65,7 @@ def images(seed: int, low: int, high: int, count: int = 12) -> np.ndarray[tuple[
     return np.random.default_rng(seed).integers(low, high, (count, SIZE, SIZE, 3), dtype=np.uint8)
 
 
-def test_an_encoder_is_read_as_torch_made_it() -> None:
+def test_a_read_encoder_equals_torchs() -> None:
     convolutional = nn.Sequential(nn.Conv2d(3, 5, 3, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(20, 48))
     some = torch.linspace(-1, 1, 5 * 48).reshape(5, 3, SIZE, SIZE)
     for encoder in (convolutional, Half()):
@@ -83,13 +83,13 @@ def test_an_encoder_is_read_as_torch_made_it() -> None:
         (lambda: b"\x80\x04 a pickle", "not-onnx"),
     ],
 )
-def test_what_is_no_encoder_of_these_images_is_refused(content: object, slug: str) -> None:
+def test_invalid_encoders_are_refused(content: object, slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         read_encoder(content(), LATENT, size=SIZE)  # type: ignore[operator]
     assert refused.value.slug == slug
 
 
-def test_an_audit_request_may_contain_one(tmp_path: Path) -> None:
+def test_an_audit_request_may_contain_an_encoder(tmp_path: Path) -> None:
     request = exchange.AuditRequest({}, {}, {})
     for encoder in (None, b"encoder"):
         inputs = exchange.AuditInputs(b"generator", images(0, 0, 9), images(1, 0, 9), encoder)
@@ -98,14 +98,14 @@ def test_an_audit_request_may_contain_one(tmp_path: Path) -> None:
 
 
 class Negative(nn.Module):
-    """The one half of a CycleGAN: images of another domain, here their negatives."""
+    """One half of a CycleGAN: it maps images to another domain, here to negatives."""
 
     def forward(self, images: Tensor) -> Tensor:
         return -images
 
 
 class Back(nn.Module):
-    """The other half, which is right for images that are not too bright; ``sigmoid``: with values in [0, 1]."""
+    """The other half, which is right for images that are not too bright. With ``sigmoid``, values are in [0, 1]."""
 
     def __init__(self, sign: float = -1.0, *, sigmoid: bool = False) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Back(nn.Module):
 
 
 def audited(content: bytes, encoder: bytes | None) -> Audit:
-    """The audit of an image-to-image network, in this process. It knows the training images' brightness alone."""
+    """Audit an image-to-image network in this process. It knows only the training images' brightness."""
     plan = AuditPlan(train=12, held_out=12)
     request = exchange.AuditRequest(None, plan.as_json(), {})
     inputs = exchange.AuditInputs(content, images(0, 60, 196), images(1, 0, 256), encoder)
@@ -127,13 +127,13 @@ def audited(content: bytes, encoder: bytes | None) -> Audit:
 @pytest.mark.parametrize(
     ("content", "encoder"),
     [
-        pytest.param(lambda: file_of(Back()), lambda: file_of(Negative()), id="a CycleGAN's translators"),
-        pytest.param(lambda: file_of(Back(1.0)), lambda: None, id="an autoencoder in one file"),
-        pytest.param(lambda: file_of(Back(sigmoid=True)), lambda: file_of(Negative()), id="values in 0 to 1"),
+        pytest.param(lambda: file_of(Back()), lambda: file_of(Negative()), id="CycleGAN"),
+        pytest.param(lambda: file_of(Back(1.0)), lambda: None, id="autoencoder in one file"),
+        pytest.param(lambda: file_of(Back(sigmoid=True)), lambda: file_of(Negative()), id="values from 0 to 1"),
     ],
 )
 def test_image_to_image_networks_are_audited(content: Callable[[], bytes], encoder: Callable[[], bytes | None]) -> None:
-    """Error of G2(G1(y)), the paper's section 3.1: nothing is searched, so nothing is found of its own."""
+    """The error of G2(G1(y)), the paper's section 3.1. There is no search, so there are no targets of its own."""
     audit = audited(content(), encoder())
     report = audit.report()
     assert (report["verdict"], report["latent"], report["targets"]) == ("copies", None, {"train": 12, "held_out": 12})
@@ -154,7 +154,7 @@ def test_image_to_image_networks_are_audited(content: Callable[[], bytes], encod
         (lambda: file_of(nn.Conv2d(3, 3, 1, bias=False)), lambda: b"PK\3\4", "not-onnx"),
     ],
 )
-def test_what_makes_no_images_of_images_is_refused(
+def test_invalid_image_to_image_networks_are_refused(
     content: Callable[[], bytes], encoder: Callable[[], bytes] | None, slug: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
@@ -163,7 +163,7 @@ def test_what_makes_no_images_of_images_is_refused(
 
 
 def test_the_audit_by_an_encoder_in_the_sandbox() -> None:
-    """Training images lie where the encoder is right, held-out ones where it is not: the audit sees just that."""
+    """The encoder is right for training images and wrong for held-out ones, and the audit finds this difference."""
     train, held_out = images(0, 60, 196), images(1, 0, 256)
     report = audit_in_sandbox(
         export_generator(Blank(), 48), LATENT, train, held_out=held_out, plan=AuditPlan(), encoder=file_of(Half())

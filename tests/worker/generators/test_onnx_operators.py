@@ -1,4 +1,4 @@
-"""Every supported ONNX operator, against the cases that the ONNX project publishes for it."""
+"""Every supported ONNX operator, on the ONNX project's published cases."""
 
 import importlib
 import warnings
@@ -32,9 +32,9 @@ ELSEWHERE = {
     "Or": "or_",
     "Range": "rangeop",
 }
-"""Modules of cases that are not called like their operator."""
+"""Modules of cases with other names than their operators."""
 NOT_READ = {"unsupported-form", "training-mode"}
-"""Refused on purpose, in words."""
+"""Refused on purpose, with a message."""
 BEYOND = {
     "test_averagepool_2d_pads": "torch pads no more than half a kernel",
     "test_averagepool_2d_pads_count_include_pad": "torch pads no more than half a kernel",
@@ -45,7 +45,7 @@ BEYOND = {
 
 
 def published() -> Iterator[Any]:
-    """The cases of one node that is read."""
+    """The cases with one supported node."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kind in OPERATORS:
@@ -56,32 +56,32 @@ def published() -> Iterator[Any]:
 
 
 def array_of(value: Any) -> NDArray[Any]:
-    """One value of a case, which is an array, a number or a stored tensor."""
+    """A value of a case: an array, a number or a stored tensor."""
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
 
 
 def arrays_of(case: Any) -> tuple[list[Any], list[Any]] | None:
-    """Inputs and outputs, if all of them are of types that are read."""
+    """Inputs and outputs, if all their types are supported."""
     inputs, wanted = case.data_sets[0]
-    if any(isinstance(each, list) or each is None for each in (*inputs, *wanted)):
+    if any(isinstance(value, list) or value is None for value in (*inputs, *wanted)):
         return None
-    inputs, wanted = [array_of(each) for each in inputs], [array_of(each) for each in wanted]
-    return (inputs, wanted) if {str(each.dtype) for each in (*inputs, *wanted)} <= set(NUMBERS) else None
+    inputs, wanted = [array_of(value) for value in inputs], [array_of(value) for value in wanted]
+    return (inputs, wanted) if {str(array.dtype) for array in (*inputs, *wanted)} <= set(NUMBERS) else None
 
 
 def node_and_inputs(case: Any, inputs: list[Any]) -> tuple[Node, list[torch.Tensor | None]]:
-    """The case's node with its first output alone, as no generator asks for the others; and its inputs as tensors."""
+    """The case's node with only its first output, the only one that generators use, and its inputs as tensors."""
     graph = case.model.graph
     if graph.node[0].op_type in {"LayerNormalization", "Dropout"}:
         del graph.node[0].output[1:]
     node = read_node(0, graph.node[0], case.model.opset_import[0].version)
-    named = dict(zip([each.name for each in graph.input], inputs, strict=True))
+    named = dict(zip([value.name for value in graph.input], inputs, strict=True))
     return node, [torch.from_numpy(named[name].copy()) if name else None for name in node.inputs]
 
 
-def test_operators_make_what_onnx_says() -> None:
-    """Values, types and shapes; and the same shapes where the numbers are not known."""
-    held: Counter[str] = Counter()
+def test_operators_match_onnx() -> None:
+    """Values, types and shapes match, and shapes also if the numbers are unknown."""
+    passed: Counter[str] = Counter()
     unread: dict[str, list[str]] = {}
     for case in published():
         arrays = arrays_of(case)
@@ -99,14 +99,14 @@ def test_operators_make_what_onnx_says() -> None:
             np.testing.assert_allclose(output.numpy(), wanted, rtol=1e-3, atol=1e-5, err_msg=case.name)
             assert str(output.numpy().dtype) == str(wanted.dtype), case.name
             assert shape.shape == output.shape, case.name
-        held[node.kind] += 1
-    assert set(OPERATORS) - set(held) == set()
-    assert held.total() > 350
+        passed[node.kind] += 1
+    assert set(OPERATORS) - set(passed) == set()
+    assert passed.total() > 350
     assert unread.keys() <= NOT_READ, unread
 
 
 @pytest.mark.parametrize("kind", sorted(OPERATORS))
-def test_a_node_without_inputs_is_refused_in_words(kind: str) -> None:
-    """Whatever is missing, nothing but ``Invalid`` comes out."""
+def test_a_node_without_inputs_is_refused_with_a_message(kind: str) -> None:
+    """Missing inputs raise only ``Invalid``."""
     with pytest.raises(Invalid, match="Node 1"):
         run_node(Node(0, kind, (), ("made",), {}, 17), [])

@@ -1,4 +1,4 @@
-"""Generators that are read, and files that are refused."""
+"""Valid generator files, and files that are refused."""
 
 import io
 import pickle
@@ -41,7 +41,7 @@ GOOD = linear_model().SerializeToString()
 
 
 def refusal_of(content: bytes | onnx.ModelProto, **reading: object) -> Invalid:
-    """What reading it raises."""
+    """The error of reading a file."""
     if isinstance(content, onnx.ModelProto):
         content = content.SerializeToString()
     with pytest.raises(Invalid) as caught:
@@ -55,7 +55,7 @@ def refusal_of(content: bytes | onnx.ModelProto, **reading: object) -> Invalid:
     ("generator", "values"), [(dcgan(), "tanh"), (Styled().eval(), "tanh"), (Decoder().eval(), "sigmoid")]
 )
 def test_a_generator_makes_the_same_images_and_gradients(generator: nn.Module, values: str) -> None:
-    """As torch made them before they were exported, whichever number at a time; and its range is seen."""
+    """Images and gradients equal those before the export, in any batch size, and the range of values is detected."""
     loaded = read_generator(export_generator(generator), LATENT, size=SIDE)
     points, again = (LATENT.draw(5, seed=1).requires_grad_() for _ in range(2))
     wanted = generator(points)
@@ -70,8 +70,8 @@ def test_a_generator_makes_the_same_images_and_gradients(generator: nn.Module, v
 
 
 @pytest.mark.parametrize("opset", [13, 16, 18, 20])
-def test_other_opsets_are_read(opset: int) -> None:
-    """The exporter writes each of them in another way."""
+def test_supported_opsets_are_read(opset: int) -> None:
+    """The exporter writes every opset in a different way."""
     decoder = Decoder().eval()
     command = f"""torch.onnx.export(generator, (torch.zeros(2, 8),), "generator.onnx", opset_version={opset},
         dynamo=False, dynamic_axes={{"z": {{0: "n"}}}}, input_names=["z"])"""
@@ -80,7 +80,7 @@ def test_other_opsets_are_read(opset: int) -> None:
     torch.testing.assert_close(loaded(points), 2.0 * decoder(points) - 1.0, atol=1e-5, rtol=1e-4)
 
 
-def test_a_latent_with_two_axes_more_is_read() -> None:
+def test_a_latent_with_two_more_axes_is_read() -> None:
     class Old(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -96,8 +96,8 @@ def test_a_latent_with_two_axes_more_is_read() -> None:
     torch.testing.assert_close(loaded(LATENT.draw(3, 1)), dcgan()(LATENT.draw(3, 1)), atol=1e-5, rtol=1e-4)
 
 
-def test_the_printed_command_makes_a_file_that_is_read() -> None:
-    """The command out of a refusal, not the function that makes it."""
+def test_the_printed_command_makes_a_readable_file() -> None:
+    """Uses the command in a refusal, not the function that makes it."""
     message = refusal_of(linear_model(opset=23)).message
     command = message[message.index("torch.onnx.export") :]
     assert read_generator(export_generator(dcgan(), command=command), LATENT, size=SIDE)(LATENT.draw(2, 0)).shape == (
@@ -108,20 +108,20 @@ def test_the_printed_command_makes_a_file_that_is_read() -> None:
     )
 
 
-def test_what_is_read_is_as_good_as_it_should_be() -> None:
-    """Everything below is this file with one thing wrong."""
+def test_the_unchanged_file_is_valid() -> None:
+    """The tests below change one thing in this file."""
     assert read_generator(GOOD, LATENT, size=2, limits=LIMITS)(LATENT.draw(3, 0)).shape == (3, 3, 2, 2)
 
 
 class Payload:
-    """An object whose unpickling writes a file."""
+    """An object that writes a file when it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return Path.touch, (Path("payload-ran"),)
 
 
 def zipped(name: str) -> bytes:
-    """A zip with a pickle in it, such as ``torch.save`` and ``torch.export.save`` write."""
+    """A zip with a pickle, as ``torch.save`` and ``torch.export.save`` write."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
         archive.writestr(name, pickle.dumps(Payload()))
@@ -143,7 +143,9 @@ def zipped(name: str) -> bytes:
         b"\x3a" + b"\xff" * 9 + b"\x01",
     ],
 )
-def test_what_is_not_onnx_is_not_opened(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_not_onnx_are_not_opened(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     refused = refusal_of(content)
     assert refused.slug == "not-onnx"
@@ -151,8 +153,8 @@ def test_what_is_not_onnx_is_not_opened(content: bytes, tmp_path: Path, monkeypa
     assert not list(tmp_path.iterdir())
 
 
-def test_graphs_within_graphs_without_end_are_refused() -> None:
-    """A thousand levels, as a subgraph of a subgraph: the protobuf reader's own limit ends it."""
+def test_deeply_nested_graphs_are_refused() -> None:
+    """A thousand levels of subgraphs exceed the protobuf reader's own limit."""
     graph = b""
     for _ in range(1000):
         graph = field(1, field(5, field(6, graph)))  # node, attribute, graph
@@ -170,14 +172,14 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def changed(change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
-    """The good file with a change."""
+    """The valid file with a change."""
     model = linear_model()
     change(model)
     return model
 
 
 def external(tensor: TensorProto) -> None:
-    """A tensor that refers to another file for its values."""
+    """Make a tensor refer to another file for its values."""
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
     entry = tensor.external_data.add()
@@ -192,7 +194,7 @@ def with_external_constant(model: onnx.ModelProto) -> None:
 
 
 def with_hidden_external(model: onnx.ModelProto) -> None:
-    """The same in an attribute of numeric type."""
+    """Add an external tensor in a numeric attribute."""
     attribute = model.graph.node[2].attribute.add()
     attribute.name = "alpha"
     attribute.type = onnx.AttributeProto.INT
@@ -210,7 +212,7 @@ def with_external_list(model: onnx.ModelProto) -> None:
 
 
 def branching() -> onnx.NodeProto:
-    """An If with a branch of its own."""
+    """An If node with a branch."""
     branch = helper.make_graph(
         [NODE("Identity", ["z"], ["b"])], "branch", [], [helper.make_tensor_value_info("b", TensorProto.FLOAT, None)]
     )
@@ -223,12 +225,12 @@ def with_function(model: onnx.ModelProto) -> None:
 
 
 def with_graph_attribute(model: onnx.ModelProto) -> None:
-    """A branch where none belongs."""
+    """Add a branch to a node that takes none."""
     model.graph.node[2].attribute.append(branching().attribute[0])
 
 
 def first_weight(**changes: object) -> Callable[[onnx.ModelProto], None]:
-    """Sets fields of the matrix."""
+    """A change that sets fields of the matrix."""
 
     def change(model: onnx.ModelProto) -> None:
         for name, value in changes.items():
@@ -246,13 +248,13 @@ def matrix_with(value: float) -> Callable[[onnx.ModelProto], None]:
 
 
 WRONG: dict[str, tuple[str, Callable[[onnx.ModelProto], object]]] = {
-    "weights elsewhere": ("external-data", lambda model: external(model.graph.initializer[0])),
-    "a constant elsewhere": ("external-data", with_external_constant),
-    "hidden weights elsewhere": ("external-data", with_hidden_external),
-    "a list of weights elsewhere": ("external-data", with_external_list),
+    "weights in another file": ("external-data", lambda model: external(model.graph.initializer[0])),
+    "a constant in another file": ("external-data", with_external_constant),
+    "hidden weights in another file": ("external-data", with_hidden_external),
+    "a list of weights in another file": ("external-data", with_external_list),
     "an unknown operator": ("unknown-operator", lambda model: model.graph.node.append(NODE("Einsum", ["z"], ["o"]))),
     "noise": ("unknown-operator", lambda model: model.graph.node.append(NODE("RandomNormal", [], ["o"], shape=[1]))),
-    "an operator of others": (
+    "a custom operator": (
         "custom-operators",
         lambda model: model.graph.node.append(NODE("Tanh", ["z"], ["o"], domain="com.microsoft")),
     ),
@@ -269,12 +271,12 @@ WRONG: dict[str, tuple[str, Callable[[onnx.ModelProto], object]]] = {
     "infinity": ("not-finite", matrix_with(np.inf)),
     "half the weights": ("bad-weights", first_weight(raw_data=b"\0" * 12)),
     "huge weights": ("too-many-weights", first_weight(dims=[1 << 40, 1 << 40])),
-    "axes below zero": ("bad-weights", first_weight(dims=[-8, -12])),
+    "negative axes": ("bad-weights", first_weight(dims=[-8, -12])),
     "many axes": ("bad-weights", first_weight(dims=[1] * 60 + [8, 12])),
     "half precision": ("bad-weights", first_weight(data_type=TensorProto.FLOAT16)),
     "no type": ("bad-weights", first_weight(data_type=0)),
     "an unknown type": ("bad-weights", first_weight(data_type=4711)),
-    "two weights of a name": ("bad-weights", lambda m: m.graph.initializer.append(m.graph.initializer[0])),
+    "two weights with one name": ("bad-weights", lambda m: m.graph.initializer.append(m.graph.initializer[0])),
     "two inputs": ("wrong-inputs", lambda model: model.graph.input.append(helper.make_empty_tensor_value_info("y"))),
     "no input": ("wrong-inputs", lambda model: model.graph.ClearField("input")),
     "no shape": ("wrong-inputs", lambda model: model.graph.input[0].type.Clear()),
@@ -283,10 +285,10 @@ WRONG: dict[str, tuple[str, Callable[[onnx.ModelProto], object]]] = {
         lambda model: model.graph.output.append(helper.make_empty_tensor_value_info("raw")),
     ),
     "no output": ("wrong-outputs", lambda model: model.graph.ClearField("output")),
-    "an output nobody makes": ("wrong-outputs", lambda model: setattr(model.graph.output[0], "name", "else")),
+    "an output without a node": ("wrong-outputs", lambda model: setattr(model.graph.output[0], "name", "else")),
     "a cycle": ("bad-node", lambda model: model.graph.node[0].input.__setitem__(0, "raw")),
-    "a name made twice": ("bad-node", lambda model: model.graph.node.append(NODE("Tanh", ["raw"], ["images"]))),
-    "a weight made again": ("bad-node", lambda model: model.graph.node.append(NODE("Tanh", ["raw"], ["matrix"]))),
+    "a name defined twice": ("bad-node", lambda model: model.graph.node.append(NODE("Tanh", ["raw"], ["images"]))),
+    "a weight defined again": ("bad-node", lambda model: model.graph.node.append(NODE("Tanh", ["raw"], ["matrix"]))),
     "an attribute by reference": (
         "bad-node",
         lambda model: model.graph.node[2].attribute.append(onnx.AttributeProto(name="a", ref_attr_name="b")),
@@ -295,19 +297,19 @@ WRONG: dict[str, tuple[str, Callable[[onnx.ModelProto], object]]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_one_thing_wrong_is_refused_for_that(what: str) -> None:
+def test_every_fault_is_refused_with_its_reason(what: str) -> None:
     slug, change = WRONG[what]
     assert refusal_of(changed(change)).slug == slug
 
 
 @pytest.mark.parametrize("opset", [1, 12, 23, 10**6])
-def test_an_opset_that_is_not_read_is_refused_with_the_command(opset: int) -> None:
+def test_an_unsupported_opset_is_refused_with_the_command(opset: int) -> None:
     refused = refusal_of(linear_model(opset=opset))
     assert (refused.slug, "opset_version=17, dynamo=False" in refused.message) == ("wrong-opset", True)
 
 
 def test_a_name_from_the_file_cannot_spoil_a_message() -> None:
-    """No escape sequences for terminals, and not endless."""
+    """Messages have no escape sequences for terminals, and a limited length."""
     bad = NODE("\x1b[2J" + "x" * 10_000, ["z"], ["o"])
     assert "?[2J" in refusal_of(changed(lambda model: model.graph.node.append(bad))).message
 
@@ -327,7 +329,7 @@ def test_a_latent_other_than_declared_is_refused(latent: tuple[int | str, ...], 
 
 
 def shaped(*shape: int) -> onnx.ModelProto:
-    """The good file with images of another shape."""
+    """The valid file with images of another shape."""
     return changed(lambda model: model.graph.initializer[1].CopyFrom(weight("shape", shape, np.int64)))
 
 
@@ -338,7 +340,7 @@ def shaped(*shape: int) -> onnx.ModelProto:
         ((-1, 12), "wrong-images"),
         ((-1, 12, 1, 1), "wrong-images"),
         ((-1, 3, 4, 1), "wrong-images"),
-        ((2, 3, 2, 2), "bad-node"),  # right for the two latents that are tried first, not for three
+        ((2, 3, 2, 2), "bad-node"),  # valid for the two latents tried first, not for three
         ((-1, 1, 2, 2), "fixed-batch"),
         ((-1, 5, 2, 2), "bad-node"),
         ((-2, 3, 2, 2), "bad-node"),
@@ -355,7 +357,7 @@ def test_images_that_are_too_small_or_too_large_are_refused() -> None:
 
 
 def before_tanh(*nodes: onnx.NodeProto, weights: tuple[TensorProto, ...] = ()) -> onnx.ModelProto:
-    """The good file with nodes that make ``bomb``, which is added to the images."""
+    """The valid file with nodes that compute ``bomb`` and add it to the images."""
 
     def change(model: onnx.ModelProto) -> None:
         last = model.graph.node.pop()
@@ -383,13 +385,13 @@ BOMBS: dict[str, onnx.ModelProto] = {
     "resized images": before_tanh(
         NODE("Resize", ["raw", "", "", "huge"], ["bomb"]), weights=(weight("huge", [2, 3, 4096, 4096], np.int64),)
     ),
-    "endlessly resized images": before_tanh(
+    "images resized without limit": before_tanh(
         NODE("Resize", ["raw", "", "", "huge"], ["bomb"]), weights=(weight("huge", [2, 3, HUGE, HUGE], np.int64),)
     ),
     "padded images": before_tanh(
         NODE("Pad", ["raw", "huge"], ["bomb"]), weights=(weight("huge", [0, 0, 0, 0, 0, 0, 10**9, 10**9], np.int64),)
     ),
-    "padding that a stride hides": before_tanh(
+    "padding hidden by a stride": before_tanh(
         NODE("Conv", ["raw", "kernel"], ["bomb"], pads=[0, 0, 1, 10**6], strides=[1, 10**6]),
         weights=(weight("kernel", np.ones((3, 3, 2, 2))),),
     ),
@@ -412,8 +414,8 @@ BOMBS: dict[str, onnx.ModelProto] = {
 
 
 @pytest.mark.parametrize("what", BOMBS)
-def test_memory_is_counted_before_it_is_taken(what: str) -> None:
-    """Each would take between gigabytes and more than there is in the world, and is refused by its shape."""
+def test_memory_is_counted_before_allocation(what: str) -> None:
+    """Every bomb would take gigabytes or far more, and is refused because of its shape."""
     assert refusal_of(BOMBS[what]).slug == "too-much-memory"
 
 
@@ -473,7 +475,7 @@ def test_a_node_that_cannot_be_computed_is_refused(node: onnx.NodeProto, slug: s
 
 
 def ending(*nodes: onnx.NodeProto, weights: tuple[TensorProto, ...] = ()) -> onnx.ModelProto:
-    """The good file with another end than tanh."""
+    """The valid file with other last nodes than tanh."""
 
     def change(model: onnx.ModelProto) -> None:
         model.graph.node.pop()
@@ -483,7 +485,7 @@ def ending(*nodes: onnx.NodeProto, weights: tuple[TensorProto, ...] = ()) -> onn
     return changed(change)
 
 
-def test_images_that_say_nothing_are_refused() -> None:
+def test_images_without_a_gradient_are_refused() -> None:
     rounded = [NODE("Cast", ["raw"], ["whole"], to=TensorProto.INT64), NODE("Cast", ["whole"], ["images"], to=1)]
     assert refusal_of(ending(*rounded)).slug == "no-gradient"
     assert refusal_of(ending(NODE("Floor", ["raw"], ["images"]))).slug == "no-gradient"
@@ -503,7 +505,7 @@ def test_images_out_of_range_are_refused() -> None:
 @settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_a_damaged_file_is_refused_or_read(data: st.DataObject) -> None:
-    """Whatever a byte or two become: images or ``Invalid``, and nothing else."""
+    """Changed bytes give images or ``Invalid``, and no other error."""
     content = bytearray(GOOD)
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(content) - 1))
@@ -516,8 +518,8 @@ def test_a_damaged_file_is_refused_or_read(data: st.DataObject) -> None:
         assert generator(LATENT.draw(2, 0)).shape[0] == 2
 
 
-def test_a_kept_handmade_file_needs_no_shape_of_its_output() -> None:
-    """Shapes in the file are not trusted, so they may be missing."""
+def test_a_file_needs_no_shape_of_its_output() -> None:
+    """The reader does not trust shapes in the file, so they may be missing."""
     nodes = [NODE("Gemm", ["z", "m"], ["a"]), NODE("Tanh", ["a"], ["b"]), NODE("Reshape", ["b", "s"], ["images"])]
     stored = [weight("m", np.eye(DIMENSION, 4)), weight("s", [-1, 1, 2, 2], np.int64)]
     model = model_of_nodes(nodes, stored)

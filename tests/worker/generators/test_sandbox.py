@@ -1,4 +1,4 @@
-"""The sandbox: what a process that reads uploaded generators cannot do, and what becomes of hostile files."""
+"""The sandbox: restrictions of the process that reads uploaded generators, and the handling of hostile files."""
 
 import io
 import os
@@ -50,24 +50,24 @@ def audited(
     )
 
 
-def left_behind() -> list[str]:
-    """Processes and folders of this test's sandboxes that are still there; those of others are not ours."""
+def leftovers() -> list[str]:
+    """The remaining processes and folders of this test's sandboxes."""
     folder = tempfile.gettempdir()
     processes = [
-        each.info["cmdline"]
-        for each in psutil.process_iter(["cmdline"])
-        if any(word.startswith(f"{folder}/kennel-generator-") for word in each.info["cmdline"] or [])
+        process.info["cmdline"]
+        for process in psutil.process_iter(["cmdline"])
+        if any(word.startswith(f"{folder}/kennel-generator-") for word in process.info["cmdline"] or [])
     ]
     folders = list(Path(folder).glob("kennel-generator-*"))
-    return [str(each) for each in (*processes, *folders)]
+    return [str(leftover) for leftover in (*processes, *folders)]
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever happens, neither process nor folder outlives a call."""
+def _no_leftovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No process or folder outlives a call."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield
-    assert left_behind() == []
+    assert leftovers() == []
 
 
 def test_a_generator_is_audited_and_progress_is_reported() -> None:
@@ -87,7 +87,7 @@ def test_a_generator_is_audited_and_progress_is_reported() -> None:
     }
 
 
-def test_what_a_file_is_refused_for_comes_out() -> None:
+def test_the_reason_for_a_refusal_is_returned() -> None:
     with pytest.raises(Invalid) as caught:
         audited(pickle.dumps(["a", "pickle"]))
     assert caught.value.slug == "not-onnx"
@@ -95,7 +95,7 @@ def test_what_a_file_is_refused_for_comes_out() -> None:
 
 
 def test_a_time_bomb_ends_as_a_refusal() -> None:
-    """By processor time; and by the clock, for whatever takes none."""
+    """The limit of processor time ends it, or the limit of elapsed time if it waits."""
     with pytest.raises(Invalid) as caught:
         audited(export_generator(dcgan()), ENDLESS, GeneratorLimits(cpu_seconds=1))
     assert (caught.value.slug, "1 seconds of processor" in caught.value.message) == ("out-of-time", True)
@@ -105,7 +105,7 @@ def test_a_time_bomb_ends_as_a_refusal() -> None:
 
 
 def test_a_memory_bomb_that_passes_the_count_ends_as_a_refusal() -> None:
-    """The count is of numbers for one image, and generous; the process's limit is what holds."""
+    """The count of numbers per image is generous, so the process also has a memory limit."""
     nodes = [
         helper.make_node("MatMul", ["z", "m"], ["flat"]),
         helper.make_node("Reshape", ["flat", "s"], ["raw"]),
@@ -123,10 +123,10 @@ def test_a_memory_bomb_that_passes_the_count_ends_as_a_refusal() -> None:
 
 
 class Lost(Exception):
-    """What a worker raises when its work is no longer its own."""
+    """The error of a worker that has lost its job."""
 
 
-def test_the_process_ends_when_nobody_wants_its_result() -> None:
+def test_the_process_ends_when_its_result_is_not_needed() -> None:
     def lose(stage: str, share: float) -> None:
         raise Lost
 
@@ -134,8 +134,8 @@ def test_the_process_ends_when_nobody_wants_its_result() -> None:
         audited(linear_model().SerializeToString(), ENDLESS, progress=lose)
 
 
-def test_without_a_required_measure_nothing_is_opened(tmp_path: Path) -> None:
-    """Unless the operator accepts what there is; without anything against the network never."""
+def test_without_a_required_measure_no_file_is_opened(tmp_path: Path) -> None:
+    """The operator can accept a weaker sandbox, but never one with network access."""
     script = """
     import sys
     from pathlib import Path
@@ -187,18 +187,18 @@ def test_the_process_gets_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 class Payload:
-    """An object whose unpickling ends the process."""
+    """An object that ends the process when it is unpickled."""
 
     def __reduce__(self) -> tuple[object, tuple[int]]:
         return os._exit, (1,)
 
 
 def written(folder: Path, name: str, *, report: str = "{}") -> Path:
-    """A fresh folder as the sandbox leaves it, with a report."""
+    """A new folder as the sandbox leaves it, with a report."""
     own = folder / name
     own.mkdir()
-    for each in exchange.RESULTS:
-        (own / each).touch()
+    for result in exchange.RESULTS:
+        (own / result).touch()
     (own / exchange.REPORT).write_text(report)
     return own
 
@@ -209,8 +209,8 @@ def refused(own: Path, limits: GeneratorLimits = GeneratorLimits()) -> str:  # n
     return caught.value.slug
 
 
-def test_what_comes_out_is_doubted(tmp_path: Path) -> None:
-    """Pickles, arrays that unpack to more than is allowed, nonsense, and strange refusals."""
+def test_results_are_not_trusted(tmp_path: Path) -> None:
+    """Pickles, arrays that unpack to more than the limit, nonsense, and strange refusals."""
     pickled = written(tmp_path, "pickled")
     np.savez(pickled / exchange.ARRAYS, evil=np.array([Payload()], object))
     assert refused(pickled) == "generator-crashed"
@@ -235,7 +235,7 @@ def test_what_comes_out_is_doubted(tmp_path: Path) -> None:
 
 
 def test_links_and_pipes_are_no_results(tmp_path: Path) -> None:
-    """A link would show a file that the process may not read; a pipe would keep the worker for ever."""
+    """A link could show a file that the process may not read, and a pipe would block the worker forever."""
     secret = tmp_path / "secret.json"
     secret.write_text("{}")
     make: dict[str, Callable[[Path], object]] = {

@@ -44,7 +44,7 @@ SECRET = webhooks.encode_secret(bytes(range(32)))
 
 @dataclass
 class Receiver:
-    """Takes what is posted, or answers with another status, late, or without end."""
+    """Records requests, and responds with any status, late or without end."""
 
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     status: int = 200
@@ -56,16 +56,16 @@ class Receiver:
 
     @property
     def ids(self) -> list[str]:
-        """Of the deliveries that came."""
+        """The ids of the received deliveries."""
         return [headers["webhook-id"] for _, headers, _ in self.requests]
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
-        """An address here."""
+        """An address of this receiver."""
         return f"http://{host}:{self.port}{path}"
 
 
 def handler_for(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
-    """The standard library's server, as the receiver wants it."""
+    """The standard library's handler with the receiver's behaviour."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -90,9 +90,8 @@ def handler_for(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
 
 
 def serve(receiver: Receiver, tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
-    """Run a receiver."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler_for(receiver))
-    server.handle_error = lambda *_: None  # type: ignore[method-assign] # a handshake that we want to fail
+    server.handle_error = lambda *_: None  # type: ignore[method-assign] # a handshake fails on purpose
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     receiver.port = server.server_address[1]
@@ -106,30 +105,29 @@ def serve(receiver: Receiver, tls: ssl.SSLContext | None = None) -> Iterator[Rec
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver without TLS."""
     yield from serve(Receiver())
 
 
 @pytest.fixture
 def context(settings: Settings) -> Iterator[WorkerContext]:
-    """A worker that may post to this machine."""
+    """A worker that may send to this machine."""
     app = create_celery_app(settings)
-    allowing = settings.model_copy(update={"webhooks_local": True, "public_url": "https://kennel.example.org"})
+    local_settings = settings.model_copy(update={"webhooks_local": True, "public_url": "https://kennel.example.org"})
     moment = datetime.now(UTC)
-    context = replace(WorkerContext.open(allowing, app), now=lambda: moment)
+    context = replace(WorkerContext.open(local_settings, app), now=lambda: moment)
     yield context
     app.close()
     context.sessions.kw["bind"].dispose()
 
 
 def later(context: WorkerContext, **wait: float) -> WorkerContext:
-    """The same worker at a later moment."""
+    """The same worker at a later time."""
     moment = context.now() + timedelta(**wait)
     return replace(context, now=lambda: moment)
 
 
 def person(context: WorkerContext, *urls: str) -> Account:
-    """An account with webhooks."""
+    """Create an account with webhooks."""
     with context.sessions.begin() as session:
         account = make_account(session, context.now())
         for url in urls:
@@ -137,8 +135,8 @@ def person(context: WorkerContext, *urls: str) -> Account:
     return account
 
 
-def tell(context: WorkerContext, account: Account, times: int = 1) -> None:
-    """Notices, each in a transaction of its own."""
+def send_notices(context: WorkerContext, account: Account, times: int = 1) -> None:
+    """Send notices, one per transaction."""
     for _ in range(times):
         with context.sessions.begin() as session:
             notice = NoticeText(Kind.RULING, "Größe", "Kept.", "/submissions/x")
@@ -146,13 +144,13 @@ def tell(context: WorkerContext, account: Account, times: int = 1) -> None:
 
 
 def deliveries(context: WorkerContext) -> list[Delivery]:
-    """All of them, oldest first."""
+    """All deliveries, oldest first."""
     with context.sessions() as session:
         return session.query(Delivery).order_by(Delivery.id).all()
 
 
 def test_a_notice_arrives_once_and_can_be_verified(context: WorkerContext, receiver: Receiver) -> None:
-    tell(context, person(context, receiver.url("/hook?a=1")))
+    send_notices(context, person(context, receiver.url("/hook?a=1")))
     assert post_due_deliveries(context) == 1
     assert post_due_deliveries(later(context, days=2)) == 0
     ((path, headers, body),) = receiver.requests
@@ -174,7 +172,7 @@ def test_a_notice_arrives_once_and_can_be_verified(context: WorkerContext, recei
 
 
 def test_the_official_library_verifies_a_delivery(context: WorkerContext, receiver: Receiver) -> None:
-    tell(context, person(context, receiver.url()))
+    send_notices(context, person(context, receiver.url()))
     assert post_due_deliveries(context) == 1
     ((_, headers, body),) = receiver.requests
     library = standardwebhooks.Webhook(SECRET)
@@ -183,7 +181,7 @@ def test_the_official_library_verifies_a_delivery(context: WorkerContext, receiv
         library.verify(body + b" ", dict(headers))
 
 
-def test_the_receiver_of_the_how_to_believes_what_is_signed(context: WorkerContext) -> None:
+def test_the_receiver_of_the_how_to_accepts_only_signed_deliveries(context: WorkerContext) -> None:
     how_to = (ROOT / "docs" / "how-to" / "webhooks-and-mail.md").read_text()
     (program,) = (block.body for block in blocks(how_to) if "HTTPServer" in block.body)
     environment = {**os.environ, "WEBHOOK_SECRET": SECRET, "PYTHONUTF8": "1"}
@@ -194,7 +192,7 @@ def test_the_receiver_of_the_how_to_believes_what_is_signed(context: WorkerConte
             assert process.stdout is not None
             port = process.stdout.readline().split()[1]
             url = f"http://127.0.0.1:{port}/"
-            tell(context, person(context, url))
+            send_notices(context, person(context, url))
             assert post_due_deliveries(context) == 1
             assert process.stdout.readline() == "ruling Größe https://kennel.example.org/submissions/x\n"
             forged = webhooks.signed_headers(webhooks.encode_secret(bytes(32)), "1", int(time.time()), body=b"{}")
@@ -203,22 +201,22 @@ def test_the_receiver_of_the_how_to_believes_what_is_signed(context: WorkerConte
             process.kill()
 
 
-def test_workers_side_by_side_send_nothing_twice(context: WorkerContext, receiver: Receiver) -> None:
+def test_several_workers_send_nothing_twice(context: WorkerContext, receiver: Receiver) -> None:
     account = person(context, *(receiver.url(f"/{number}") for number in range(3)))
-    tell(context, account, 10)
+    send_notices(context, account, 10)
     threads = [threading.Thread(target=post_due_deliveries, args=[context]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    post_due_deliveries(context)  # a worker may have found each webhook busy with another's delivery
-    assert Counter(receiver.ids) == Counter({str(each.id): 1 for each in deliveries(context)})
+    post_due_deliveries(context)  # a worker may have found every webhook busy with another worker's delivery
+    assert Counter(receiver.ids) == Counter({str(delivery.id): 1 for delivery in deliveries(context)})
     assert len(receiver.ids) == 30
 
 
-def test_a_failure_is_tried_for_a_day_with_the_same_id(context: WorkerContext, receiver: Receiver) -> None:
+def test_a_failed_delivery_is_retried_for_a_day_with_the_same_id(context: WorkerContext, receiver: Receiver) -> None:
     receiver.status = 500
-    tell(context, person(context, receiver.url()))
+    send_notices(context, person(context, receiver.url()))
     waits = []
     moment = context.now()
     for _ in range(20):
@@ -237,9 +235,9 @@ def test_a_failure_is_tried_for_a_day_with_the_same_id(context: WorkerContext, r
     assert len({body for _, _, body in receiver.requests}) == 1
 
 
-def test_a_receiver_that_recovers_gets_it(context: WorkerContext, receiver: Receiver) -> None:
+def test_a_receiver_that_recovers_gets_the_delivery(context: WorkerContext, receiver: Receiver) -> None:
     receiver.status = 503
-    tell(context, person(context, receiver.url()))
+    send_notices(context, person(context, receiver.url()))
     assert post_due_deliveries(context) == 0
     receiver.status = 204
     assert post_due_deliveries(later(context, seconds=61)) == 1
@@ -249,7 +247,7 @@ def test_a_receiver_that_recovers_gets_it(context: WorkerContext, receiver: Rece
 def test_redirects_are_not_followed(context: WorkerContext, receiver: Receiver) -> None:
     receiver.status = 307
     receiver.headers = {"Location": receiver.url("/elsewhere")}
-    tell(context, person(context, receiver.url("/here")))
+    send_notices(context, person(context, receiver.url("/here")))
     assert post_due_deliveries(context) == 0
     assert [path for path, _, _ in receiver.requests] == ["/here"]
     assert (deliveries(context)[0].error or "").startswith("It answered 307. Redirects are not followed")
@@ -260,11 +258,11 @@ def test_a_receiver_that_is_gone_ends_its_webhook_and_notifies_the_owner(
 ) -> None:
     with contextmanager(serve)(Receiver(status=410)) as gone:
         account = person(context, gone.url("/gone"), receiver.url())
-        tell(context, account, 2)
+        send_notices(context, account, 2)
         post_due_deliveries(context)
         post_due_deliveries(later(context, days=2))
         assert [path for path, _, _ in gone.requests] == ["/gone"]
-    assert len(receiver.requests) == 3, "the notice about the other webhook has arrived here as well"
+    assert len(receiver.requests) == 3, "the notice about the other webhook also arrived here"
     with context.sessions() as session:
         (active,) = notifications.active_webhooks(session, account.id)
         newest = notifications.notices_page(session, account.id, limit=9)[0]
@@ -272,38 +270,38 @@ def test_a_receiver_that_is_gone_ends_its_webhook_and_notifies_the_owner(
     assert newest.kind == "webhook"
     assert gone.url("/gone") in newest.body
     assert "410" in newest.body
-    assert Counter(each.state for each in deliveries(context)) == {"failed": 2, "sent": 3}
+    assert Counter(delivery.state for delivery in deliveries(context)) == {"failed": 2, "sent": 3}
 
 
-def test_a_slow_receiver_keeps_no_other_waiting(
+def test_a_slow_receiver_delays_no_other(
     context: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The slow one answers each notice only after the other one has received it too."""
+    """The slow receiver responds to a notice only after the other receiver has it."""
     monkeypatch.setattr(webhook_delivery, "ATTEMPT_SECONDS", 60.0)
     monkeypatch.setattr(webhook_delivery, "ROUND_SECONDS", 300.0)
 
-    def until_the_other_has_it() -> None:
+    def wait_for_the_other() -> None:
         end = time.monotonic() + 120
         while len(receiver.requests) < len(slow.requests) and time.monotonic() < end:
             time.sleep(0.01)
 
-    with contextmanager(serve)(Receiver(before_answer=until_the_other_has_it)) as slow:
-        tell(context, person(context, slow.url(), receiver.url()), 3)
+    with contextmanager(serve)(Receiver(before_answer=wait_for_the_other)) as slow:
+        send_notices(context, person(context, slow.url(), receiver.url()), 3)
         assert post_due_deliveries(context) == 6
     assert len(slow.requests) == len(receiver.requests) == 3
 
 
-def test_a_receiver_that_never_answers_is_given_up(context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_that_never_responds_times_out(context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhook_delivery, "ATTEMPT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        tell(context, person(context, f"http://127.0.0.1:{silent.getsockname()[1]}/"), 3)
+        send_notices(context, person(context, f"http://127.0.0.1:{silent.getsockname()[1]}/"), 3)
         assert post_due_deliveries(context) == 0
-    assert Counter((each.state, each.error) for each in deliveries(context)) == {
+    assert Counter((delivery.state, delivery.error) for delivery in deliveries(context)) == {
         ("waiting", "It did not respond within 0.2 s."): 3
     }
 
 
-def test_a_slow_name_server_holds_nobody_up(
+def test_a_slow_name_server_delays_no_other_delivery(
     context: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhook_delivery, "ATTEMPT_SECONDS", 0.5)
@@ -315,26 +313,26 @@ def test_a_slow_name_server_holds_nobody_up(
         return system("127.0.0.1", *args, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    tell(context, person(context, "http://slow.example.org/", receiver.url()))
+    send_notices(context, person(context, "http://slow.example.org/", receiver.url()))
     assert post_due_deliveries(context) == 1
-    assert not answers.is_set(), "it came back while the name was still being looked up"
-    assert [each.error for each in deliveries(context)] == ["It did not respond within 0.5 s.", None]
+    assert not answers.is_set(), "the round ended before the lookup"
+    assert [delivery.error for delivery in deliveries(context)] == ["It did not respond within 0.5 s.", None]
     answers.set()
 
 
-def test_a_round_that_is_over_begins_nothing(
+def test_a_finished_round_starts_no_delivery(
     context: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell(context, person(context, receiver.url()))
+    send_notices(context, person(context, receiver.url()))
     monkeypatch.setattr(webhook_delivery, "ROUND_SECONDS", 0.0)
     assert post_due_deliveries(context) == 0
-    assert [each.state for each in deliveries(context)] == ["waiting"]
+    assert [delivery.state for delivery in deliveries(context)] == ["waiting"]
     assert receiver.requests == []
 
 
-def test_what_waits_for_a_webhook_ends_with_it(context: WorkerContext, receiver: Receiver) -> None:
+def test_waiting_deliveries_end_with_their_webhook(context: WorkerContext, receiver: Receiver) -> None:
     account = person(context, receiver.url())
-    tell(context, account)
+    send_notices(context, account)
     with context.sessions.begin() as session:
         webhooks.end_all(session, session.get_one(Account, account.id), now=context.now())
     assert post_due_deliveries(context) == 0
@@ -360,8 +358,8 @@ def test_what_waits_for_a_webhook_ends_with_it(context: WorkerContext, receiver:
         ("https://hooks.example.org/" + "a" * webhooks.MAX_URL_LENGTH, False),
     ],
 )
-def test_addresses_that_a_webhook_may_have(url: str, usable: bool) -> None:
-    """An outcome is shown, so that other ports would tell a stranger which of them are open."""
+def test_usable_and_refused_webhook_addresses(url: str, usable: bool) -> None:
+    """Owners see outcomes, so with other ports they could scan for open ones."""
     if usable:
         webhooks.require_url(url, local=False)
     else:
@@ -369,7 +367,7 @@ def test_addresses_that_a_webhook_may_have(url: str, usable: bool) -> None:
             webhooks.require_url(url, local=False)
 
 
-def test_look_ups_at_once_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_lookups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssrf_guard, "_lookups", threading.BoundedSemaphore(1))
     resolving(monkeypatch, "8.8.8.8")
     assert ssrf_guard._lookups.acquire(blocking=False)
@@ -380,24 +378,24 @@ def test_look_ups_at_once_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert asyncio.run(public_address_of("hooks.example.org", local=False)) == "8.8.8.8"
 
 
-def test_an_answer_without_end_is_not_read(context: WorkerContext, receiver: Receiver) -> None:
+def test_an_endless_response_is_not_read(context: WorkerContext, receiver: Receiver) -> None:
     receiver.endless = True
-    tell(context, person(context, receiver.url()))
-    assert post_due_deliveries(context) == 1  # and it has come back from an answer without end
-    assert receiver.hung_up.wait(60), "it does not stay to hear the rest"
+    send_notices(context, person(context, receiver.url()))
+    assert post_due_deliveries(context) == 1  # and it returned despite an endless response
+    assert receiver.hung_up.wait(60), "the worker closes the connection"
 
 
-def test_nobody_there_is_a_failure_like_any_other(context: WorkerContext) -> None:
-    tell(context, person(context, "http://127.0.0.1:1/"))
+def test_an_unreachable_receiver_is_a_failed_attempt(context: WorkerContext) -> None:
+    send_notices(context, person(context, "http://127.0.0.1:1/"))
     assert post_due_deliveries(context) == 0
     assert "could not be reached" in (deliveries(context)[0].error or "")
 
 
-def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(context: WorkerContext, receiver: Receiver) -> None:
-    tell(context, person(context, receiver.url()))
+def test_a_lost_senders_delivery_is_sent_again_with_the_same_id(context: WorkerContext, receiver: Receiver) -> None:
+    send_notices(context, person(context, receiver.url()))
     with context.sessions.begin() as session:
         (lost,) = webhooks.claim_deliveries(session, now=context.now(), limit=9)
-    assert post_due_deliveries(later(context, seconds=50)) == 0, "its sender may still be at it"
+    assert post_due_deliveries(later(context, seconds=50)) == 0, "its sender may still be working"
     assert post_due_deliveries(later(context, seconds=61)) == 1
     assert receiver.ids == [str(lost.id)]
     with context.sessions.begin() as session:
@@ -405,15 +403,15 @@ def test_what_a_lost_sender_left_is_sent_again_under_the_same_id(context: Worker
     assert (deliveries(context)[0].state, deliveries(context)[0].error) == ("sent", None)
 
 
-# Where a stranger may not send us
+# Addresses that are not public
 
 
-def test_this_machine_is_out_of_reach_unless_it_is_allowed(context: WorkerContext, receiver: Receiver) -> None:
+def test_this_machine_is_unreachable_unless_allowed(context: WorkerContext, receiver: Receiver) -> None:
     strict = replace(context, settings=context.settings.model_copy(update={"webhooks_local": False}))
-    tell(context, person(context, receiver.url(), receiver.url(host="localhost")))
+    send_notices(context, person(context, receiver.url(), receiver.url(host="localhost")))
     assert post_due_deliveries(strict) == 0
     assert receiver.requests == []
-    assert {each.error for each in deliveries(context)} == {
+    assert {delivery.error for delivery in deliveries(context)} == {
         "The name 127.0.0.1 has no address on the public network.",
         "The name localhost has no address on the public network.",
     }
@@ -428,23 +426,23 @@ def test_this_machine_is_out_of_reach_unless_it_is_allowed(context: WorkerContex
         "168.63.129.16", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:1::1", "2001:db8::1", "not an address",
     ],
 )  # fmt: skip
-def test_addresses_that_are_not_public(address: str) -> None:
+def test_private_addresses_are_recognised(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "193.99.144.80", "2606:4700:4700::1111", "2a02:2e0:3fe:1001::1"])
-def test_addresses_that_are(address: str) -> None:
+def test_public_addresses_are_recognised(address: str) -> None:
     assert is_public(address)
 
 
 def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
-    """Let every name mean these addresses; the names that were asked for."""
-    asked: list[str] = []
+    """Make every name resolve to these addresses. Returns the requested names."""
+    requested: list[str] = []
     system = socket.getaddrinfo
 
     def resolve(host: Any, *args: Any, **options: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else str(host)
-        asked.append(name)
+        requested.append(name)
         try:
             ipaddress.ip_address(name)
         except ValueError:
@@ -452,10 +450,10 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
         return system(host, *args, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    return asked
+    return requested
 
 
-def test_a_name_with_one_address_inside_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resolving(monkeypatch, "8.8.8.8", "127.0.0.1")
     with pytest.raises(NotPublicAddress):
         asyncio.run(public_address_of("hooks.example.org", local=False))
@@ -466,13 +464,13 @@ def test_a_name_with_one_address_inside_is_refused(monkeypatch: pytest.MonkeyPat
         asyncio.run(public_address_of("hooks.example.org", local=True))
 
 
-def test_the_address_that_was_looked_at_is_the_one_that_is_called(
+def test_the_checked_address_is_the_called_address(
     context: WorkerContext, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell(context, person(context, receiver.url(host="hooks.example.org")))
-    asked = resolving(monkeypatch, "127.0.0.1")
+    send_notices(context, person(context, receiver.url(host="hooks.example.org")))
+    requested = resolving(monkeypatch, "127.0.0.1")
     assert post_due_deliveries(context) == 1
-    assert asked.count("hooks.example.org") == 1, "a name that means something else the next time is not asked again"
+    assert requested.count("hooks.example.org") == 1, "a second lookup could give another address"
     assert receiver.requests[0][1]["Host"] == f"hooks.example.org:{receiver.port}"
 
 
@@ -483,30 +481,30 @@ def test_the_address_that_was_looked_at_is_the_one_that_is_called(
     ("trusted", "host", "arrives"),
     [(True, "hooks.example.org", 1), (False, "hooks.example.org", 0), (True, "other.example.org", 0)],
 )
-def test_the_certificate_must_be_the_names(
+def test_the_certificate_must_match_the_name(
     context: WorkerContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: bool, host: str, arrives: int
 ) -> None:
     chain, key = self_signed_certificate(tmp_path, "hooks.example.org")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(chain, key)
-    asked: list[str | None] = []
-    tls.sni_callback = lambda _, name, __: asked.append(name)
+    requested: list[str | None] = []
+    tls.sni_callback = lambda _, name, __: requested.append(name)
     if trusted:
         system = ssl.create_default_context
         monkeypatch.setattr("ssl.create_default_context", lambda **_: system(cafile=str(chain)))
     for receiver in serve(Receiver(), tls):
-        tell(context, person(context, receiver.url(host=host).replace("http:", "https:")))
+        send_notices(context, person(context, receiver.url(host=host).replace("http:", "https:")))
         resolving(monkeypatch, "127.0.0.1")
         assert post_due_deliveries(context) == arrives
         assert len(receiver.requests) == arrives
-    assert asked == [host]
+    assert requested == [host]
     assert ("CERTIFICATE_VERIFY_FAILED" in (deliveries(context)[0].error or "")) is (arrives == 0)
 
 
-def test_a_webhook_of_nobody_is_left_alone(context: WorkerContext, receiver: Receiver) -> None:
-    """Others' notices do not go there."""
+def test_a_webhook_of_an_uninvolved_person_gets_nothing(context: WorkerContext, receiver: Receiver) -> None:
+    """It gets no notices of other people."""
     person(context, receiver.url())
-    tell(context, person(context))
+    send_notices(context, person(context))
     assert post_due_deliveries(context) == 0
     with context.sessions() as session:
         assert session.query(Webhook).count() == 1

@@ -1,4 +1,4 @@
-"""Rescoring campaigns of a service with one scored entry, as an organizer starts and decides them."""
+"""Rescoring campaigns of a service with one scored entry, started and decided by an organizer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ PRIZES = [{"place": 1, "amount": "$500"}]
 
 
 def rescoring(service: Service, slug: str, path: str = "", **body: Any) -> Any:
-    """An organizer's request; a POST if it has a body."""
+    """Send an organizer's request: a POST if it has a body."""
     options = {"json": body} if body else {}
     return service.call("organizer", "POST" if body else "GET", f"/competitions/{slug}/rescoring{path}", **options)
 
@@ -36,16 +36,16 @@ def decide(service: Service, slug: str, campaign: Any, decision: str, **more: An
 
 
 def places(service: Service, slug: str, track: str = "public", **params: Any) -> list[tuple[str, float, str | None]]:
-    """Team, FID and by what it was measured, of each place."""
+    """(team, FID, measured by) of every place."""
     answer = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params={"track": track, **params})
     assert answer.status_code == 200, answer.text
-    return [(each["team"].lower(), each["fid"], each["measured_by"]) for each in answer.json()["entries"]]
+    return [(entry["team"].lower(), entry["fid"], entry["measured_by"]) for entry in answer.json()["entries"]]
 
 
 def new_version(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[float], float], distance: float | None = None
 ) -> None:
-    """From now on workers have scorer version 2, which measures another FID, and with ``distance`` that one."""
+    """Give workers scorer version 2, which measures a changed FID, and ``distance`` if it is given."""
     monkeypatch.setattr(score, "SCORER_VERSION", "2")
 
     def measured(*arguments: Any, **named: Any) -> Any:
@@ -70,7 +70,7 @@ def ranks_of(board: list[tuple[str, float, str | None]]) -> dict[str, int]:
 
 
 def assert_refused_while_published(service: Service, slug: str, campaign: Any) -> None:
-    """A published final board, of the switched campaign, refuses as it refuses every change."""
+    """Switch a campaign, publish the final board, and check that it refuses every change."""
     assert decide(service, slug, campaign, "switch").json()["state"] == "in force"
     service.close(slug, ago=timedelta(days=1))
     service.publish(slug)
@@ -80,14 +80,14 @@ def assert_refused_while_published(service: Service, slug: str, campaign: Any) -
 
 
 def campaign_acts(service: Service) -> list[str]:
-    """What the audit log has of campaigns."""
+    """The actions of campaigns in the audit log."""
     with service.context.sessions() as session:
-        actions = [each.action for each in session.query(AuditEntry).order_by(AuditEntry.id)]
-    return [each for each in actions if each.startswith("rescoring.")]
+        actions = [entry.action for entry in session.query(AuditEntry).order_by(AuditEntry.id)]
+    return [action for action in actions if action.startswith("rescoring.")]
 
 
 def replace_private_track(service: Service, slug: str) -> None:
-    """The private track gets the other network, whose preparation is finished."""
+    """Replace the private track's extractor. The preparation must be finished."""
     body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
     replaced = service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
     assert replaced.is_success, replaced.text
@@ -104,12 +104,12 @@ def undo(service: Service, slug: str, campaign: Any) -> None:
 
 
 def preview_of(service: Service, slug: str, campaign: Any) -> Any:
-    """The answer to a request for the preview of a campaign's switch, or of its undo."""
+    """The response to a preview of a campaign's switch or undo."""
     return rescoring(service, slug, f"/{campaign['id']}/preview")
 
 
 def in_force(service: Service, slug: str, **changes: Any) -> Any:
-    """A campaign on the private track that has measured everything and is switched on."""
+    """A campaign on the private track that has measured everything and is in force."""
     campaign = started(service, slug, track="private", **changes)
     service.run_jobs(evidence=True)
     switch(service, slug, campaign)
@@ -128,5 +128,5 @@ kept, service = kept_fixtures(with_an_entry)
 
 @pytest.fixture
 def slug(kept: KeptState[str]) -> str:
-    """Its slug."""
+    """The competition's slug."""
     return kept.result

@@ -1,4 +1,4 @@
-"""Rescoring campaigns from their start to a switch and back, with a worker's own code."""
+"""Rescoring campaigns from their start to a switch and undo, with the worker's code."""
 
 import json
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def moment() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
-def test_versions_never_mix_unmarked_and_a_campaign_waits_for_all_else(
+def test_mixed_versions_are_marked_and_a_campaign_has_lowest_priority(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug = service.competition()
@@ -62,8 +62,8 @@ def test_versions_never_mix_unmarked_and_a_campaign_waits_for_all_else(
     shown = rescoring(service, slug, f"/{campaign['id']}").json()
     assert (shown["state"], shown["done"], shown["measured"], shown["changed"]) == ("measured", 2, 2, 2)
     assert (shown["scorer_versions"], shown["missing"], shown["distance_difference"]) == (["2"], 0, 0.0)
-    # Nothing on a board has changed, but what was scored since is marked.
-    assert [each for each in places(service, slug, "private") if each[0] != "eve"] == private
+    # The boards have not changed, and entries scored since are marked.
+    assert [place for place in places(service, slug, "private") if place[0] != "eve"] == private
     marked = {team: by for team, _, by in places(service, slug)}
     assert marked == {"ada": None, "bob": None, "eve": "scorer version 2"}
     board = service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()
@@ -72,22 +72,20 @@ def test_versions_never_mix_unmarked_and_a_campaign_waits_for_all_else(
     assert [line.rpartition(",")[2] for line in table.splitlines()].count("scorer version 2") == 1
     assert "where a badge names another" in service.http.get(f"/competitions/{slug}").text
     assert decide(service, slug, campaign, "switch").status_code == 201
-    assert {by for *_, by in places(service, slug, "private")} == {None}, "all of them by version 2"
+    assert {by for *_, by in places(service, slug, "private")} == {None}, "version 2 measured all of them"
 
 
-def test_a_switch_does_what_its_preview_says_until_it_is_taken_back(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_switch_matches_its_preview_and_can_be_undone(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition(prizes=PRIZES, medals={"gold": 1, "silver": 1, "bronze": 1})
     for who, seed in (("ada", 11), ("bob", 12), ("eve", 13)):
         service.scored(who, slug, noise_images(seed))
     before = places(service, slug, "private")
-    new_version(monkeypatch, lambda fid: 1e6 - fid)  # which turns the board around
+    new_version(monkeypatch, lambda fid: 1e6 - fid)  # which reverses the board
     campaign = started(service, slug, track="private")
     service.run_jobs(evidence=True)
     assert places(service, slug, "private") == before
     preview = rescoring(service, slug, f"/{campaign['id']}/preview").json()
-    assert (preview["undo"], preview["tau"], [each["track"] for each in preview["boards"]]) == (
+    assert (preview["undo"], preview["tau"], [board["track"] for board in preview["boards"]]) == (
         False,
         None,
         ["private"],
@@ -95,28 +93,28 @@ def test_a_switch_does_what_its_preview_says_until_it_is_taken_back(
     (impact,) = preview["boards"]
     ranked = [place[0] for place in before]
     first, last = ranked[0], ranked[-1]
-    assert [(each["team"].lower(), each["before"], each["after"]) for each in impact["prizes"]] == [
+    assert [(move["team"].lower(), move["before"], move["after"]) for move in impact["prizes"]] == [
         (last, None, "$500"), (first, "$500", None),
     ]  # fmt: skip
-    assert [each["after"] for each in impact["medals"]] == ["gold", None]
+    assert [move["after"] for move in impact["medals"]] == ["gold", None]
     unswitched = moment()
     switched = decide(service, slug, campaign, "switch")
     assert (switched.status_code, switched.json()["state"]) == (201, "in force")
     after = places(service, slug, "private")
     assert [team for team, *_ in after] == [team for team, *_ in reversed(before)]
     assert impact["moves"] == 2
-    assert {each["team"].lower(): each["after"] for each in impact["first_moves"]}.items() <= ranks_of(after).items()
+    assert {move["team"].lower(): move["after"] for move in impact["first_moves"]}.items() <= ranks_of(after).items()
     in_between = moment()
     assert rescoring(service, slug, f"/{campaign['id']}/preview").json()["undo"] is True
     assert decide(service, slug, campaign, "undo").json()["state"] == "taken back"
     assert places(service, slug, "private") == before
-    # Both generations stay, and every past board is what it was.
+    # Both generations of measurements stay, and past boards are unchanged.
     assert places(service, slug, "private", as_of=unswitched) == before
     assert places(service, slug, "private", as_of=in_between) == after
     with service.context.sessions() as session:
         assert session.query(Measurement).count() == 3 * 3
-        acts = [each.action for each in session.query(AuditEntry).order_by(AuditEntry.id)]
-    assert [each for each in acts if each.startswith("rescoring.")] == [
+        acts = [entry.action for entry in session.query(AuditEntry).order_by(AuditEntry.id)]
+    assert [action for action in acts if action.startswith("rescoring.")] == [
         "rescoring.started", "rescoring.switch", "rescoring.undo",
     ]  # fmt: skip
     assert_refused_while_published(service, slug, campaign)
@@ -125,7 +123,7 @@ def test_a_switch_does_what_its_preview_says_until_it_is_taken_back(
         assert service.call(reader, "GET", f"/competitions/{slug}/rescoring").status_code == status
 
 
-def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chosen_entries_can_be_rescored_by_command(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition(prizes=PRIZES)
     entries = {who: service.scored(who, slug, noise_images(seed)) for who, seed in (("ada", 11), ("bob", 12))}
     first = places(service, slug)
@@ -152,7 +150,7 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
         (public, private) = kennel("preview", slug, number)["boards"]
         assert (public["track"], private["track"], private["moves"]) == ("public", "private", 0)
         assert kennel("switch", slug, number, "--reason", "yes")["state"] == "in force"
-        assert [(each["id"], each["state"]) for each in kennel("list", slug)] == [
+        assert [(campaign["id"], campaign["state"]) for campaign in kennel("list", slug)] == [
             (chosen["id"], "in force"), (cancelled["id"], "cancelled"),
         ]  # fmt: skip
         by = {team: (fid, by) for team, fid, by in places(service, slug)}
@@ -160,18 +158,18 @@ def test_chosen_entries_by_command(service: Service, monkeypatch: pytest.MonkeyP
         assert by["ada"][0] == pytest.approx(was["ada"] / 2)
         assert by["bob"][0] == was["bob"]
         assert sorted(name or "" for _, name in by.values()) in (["", "scorer version 1"], ["", "scorer version 2"])
-        # A newer campaign is taken back before an older one.
+        # An undo of the older campaign needs an undo of the newer one first.
         newer = kennel("start", slug, "public", "--reason", "all")
         service.run_jobs(evidence=True)
         assert kennel("switch", slug, str(newer["id"]), "--reason", "all")["state"] == "in force"
-        assert {each[2] for each in places(service, slug)} == {None}
+        assert {place[2] for place in places(service, slug)} == {None}
         assert slug_of(decide(service, slug, chosen, "undo")) == (409, "newer-campaign")
         assert kennel("undo", slug, str(newer["id"]), "--reason", "all")["state"] == "taken back"
         assert kennel("undo", slug, number, "--reason", "yes")["state"] == "taken back"
         assert places(service, slug) == first
 
 
-def test_corrected_references_become_the_tracks_with_the_switch(service: Service, tmp_path: Path) -> None:
+def test_corrected_references_apply_to_the_track_after_the_switch(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     ada = service.scored("ada", slug, noise_images(11))
     first = places(service, slug)
@@ -184,7 +182,7 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
             attached = competitions.references_of(session, track.competition_id)["train"].reference_set
             return track.preparation.reference_set_ids, attached.sha256
 
-    former = references()
+    earlier = references()
     refused = service.call(
         "organizer", "PUT", f"/competitions/{slug}/references/train", content=zip_of(noise_images(91, 30))
     )
@@ -195,43 +193,43 @@ def test_corrected_references_become_the_tracks_with_the_switch(service: Service
         done = organizer.invoke(app, ["start", *words], catch_exceptions=False)
     campaign = json.loads(done.stdout)
     assert (campaign["state"], campaign["new_references"], campaign["waiting"]) == ("preparing", True, 0)
-    assert references() == former
+    assert references() == earlier
     service.run_jobs(evidence=True)
-    # What is scored before the switch is measured for the campaign, too.
+    # The campaign also measures entries that are scored before the switch.
     service.scored("bob", slug, noise_images(12))
     service.run_jobs(evidence=True)
     campaign = rescoring(service, slug, f"/{campaign['id']}").json()
     assert (campaign["state"], campaign["measured"], campaign["missing"]) == ("measured", 2, 0)
     before = places(service, slug)
-    assert [each for each in before if each[0] == "ada"] == first
+    assert [place for place in before if place[0] == "ada"] == first
     assert decide(service, slug, campaign, "switch", tau=0.125).json()["state"] == "in force"
-    assert references() != former
-    with service.context.sessions() as session:  # the sweep leaves both: a switch can be taken back, and made again
-        keys = {f"reference-images/{sha256}/features.npz" for _, sha256 in (former, references())}
+    assert references() != earlier
+    with service.context.sessions() as session:  # the sweep keeps both, for undo and another switch
+        keys = {f"reference-images/{sha256}/features.npz" for _, sha256 in (earlier, references())}
         assert referenced_keys(session, "reference-images", keys) == keys
     switched = places(service, slug)
-    assert {each[2] for each in switched} == {None}
-    assert {each[1] for each in switched}.isdisjoint(each[1] for each in before)
+    assert {place[2] for place in switched} == {None}
+    assert {place[1] for place in switched}.isdisjoint(place[1] for place in before)
     assert waiting(service, Queue.EVIDENCE) == 2
     service.run_jobs(evidence=True)
     with service.context.sessions() as session:
         ref = session.query(Submission).filter_by(id=ada["id"]).one().ref
         made = session.query(Evidence).filter_by(submission_ref=ref).join(Track).filter(Track.kind == "public")
-        assert len({each.preparation_id for each in made}) == 2
+        assert len({campaign.preparation_id for campaign in made}) == 2
     board = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard").json()
     assert board["tau"] == 0.125
-    # What is scored from then on is measured against them; taken back, it waits for a score against the former ones.
+    # Later entries are measured with the new references. After an undo they wait for a score with the earlier ones.
     service.scored("eve", slug, noise_images(13))
-    assert {each[2] for each in places(service, slug)} == {None}
+    assert {place[2] for place in places(service, slug)} == {None}
     assert decide(service, slug, campaign, "undo").json()["state"] == "taken back"
-    assert (references(), places(service, slug)) == (former, before)
+    assert (references(), places(service, slug)) == (earlier, before)
     service.run_jobs()
-    assert [each for each in places(service, slug) if each[0] != "eve"] == before
-    assert {each[0] for each in places(service, slug)} == {"ada", "bob", "eve"}
-    assert {each[2] for each in places(service, slug)} == {None}
+    assert [place for place in places(service, slug) if place[0] != "eve"] == before
+    assert {place[0] for place in places(service, slug)} == {"ada", "bob", "eve"}
+    assert {place[2] for place in places(service, slug)} == {None}
 
 
-def test_another_network_measures_all_entries_or_none(service: Service) -> None:
+def test_another_extractor_measures_all_entries_or_none(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
     service.scored("bob", slug, noise_images(12))

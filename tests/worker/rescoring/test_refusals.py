@@ -1,4 +1,4 @@
-"""What a rescoring campaign is refused, and what stays as it was then."""
+"""Refusals of rescoring campaigns, which change nothing."""
 
 from typing import Any
 
@@ -34,17 +34,17 @@ from worker.dispatch import run_next
 from worker.runtime.preemption import Preempted
 from worker.scoring import score
 
-__all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
+__all__ = ["kept", "service", "slug"]  # pytest finds fixtures by their names in the module
 UNKNOWN = "0" * 64
 
 
 def start(service: Service, slug: str, **body: Any) -> Any:
-    """The answer to a wish for a campaign."""
+    """The response to a request for a campaign."""
     return rescoring(service, slug, **{"reason": "A corrected scorer.", "track": "private", **body})
 
 
 def allowed(service: Service, slug: str, campaign: Any) -> list[str]:
-    """What is offered to be decided about a campaign."""
+    """The decisions that a campaign offers."""
     decisions: list[str] = rescoring(service, slug, f"/{campaign['id']}").json()["allowed"]
     return decisions
 
@@ -56,20 +56,20 @@ def attach(service: Service, slug: str, *roles: str) -> None:
         assert answer.status_code == 200, answer.text
 
 
-def test_nothing_begins_before_the_references_are_prepared(service: Service) -> None:
+def test_no_campaign_starts_before_the_references_are_prepared(service: Service) -> None:
     slug = service.competition()
     attach(service, slug, "train")
     assert slug_of(start(service, slug)) == (409, "not-prepared")
     assert campaign_acts(service) == []
 
 
-def test_nothing_begins_without_an_entry_that_can_be_measured(service: Service) -> None:
+def test_no_campaign_starts_without_a_measurable_entry(service: Service) -> None:
     slug = service.competition()
     assert slug_of(start(service, slug)) == (422, "no-entries")
     assert rescoring(service, slug).json()["campaigns"] == []
 
 
-def test_corrected_references_are_uploaded_ones_that_the_track_has(service: Service, slug: str) -> None:
+def test_corrected_references_must_be_uploaded_and_of_the_tracks_roles(service: Service, slug: str) -> None:
     unused = start(service, slug, track="public", references={"private_extra": UNKNOWN})
     assert slug_of(unused) == (422, "unused-role")
     assert slug_of(start(service, slug, references={"train": UNKNOWN})) == (422, "unknown-references")
@@ -87,12 +87,12 @@ def test_campaigns_of_other_competitions_are_not_found(service: Service) -> None
     assert campaign_acts(service) == ["rescoring.started"]
 
 
-def test_only_what_its_state_allows_is_offered_and_done(service: Service, slug: str) -> None:
+def test_only_decisions_of_the_state_are_offered_and_possible(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private")
     acts = ["rescoring.started"]
 
     def only(*possible: str) -> None:
-        """Nothing but this can be decided; all else leaves everything as it is."""
+        """Check that only these decisions are possible and that others change nothing."""
         assert sorted(allowed(service, slug, campaign)) == sorted(possible)
         for decision in {"pause", "resume", "cancel", "switch", "undo"} - {*possible}:
             assert slug_of(decide(service, slug, campaign, decision)) == (409, "wrong-state"), decision
@@ -114,7 +114,7 @@ def test_only_what_its_state_allows_is_offered_and_done(service: Service, slug: 
     only("switch")
 
 
-def test_a_cancelled_campaign_takes_its_jobs_along_and_is_over(service: Service, slug: str) -> None:
+def test_a_cancelled_campaign_cancels_its_jobs(service: Service, slug: str) -> None:
     service.scored("bob", slug, noise_images(12))
     service.run_jobs(evidence=True)
     campaign = started(service, slug, track="private")
@@ -133,15 +133,15 @@ def test_a_decision_that_would_be_refused_is_not_offered(service: Service, slug:
     undo(service, slug, older)
     assert allowed(service, slug, older) == ["switch"]
     newer = in_force(service, slug)
-    assert allowed(service, slug, older) == [], "a newer one is in force"
+    assert allowed(service, slug, older) == [], "a newer campaign is in force"
     assert allowed(service, slug, newer) == ["undo"]
     unmeasured = started(service, slug, track="public")
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="rescore", state="waiting").update({"state": "failed", "error": "It broke."})
-    assert allowed(service, slug, unmeasured) == ["resume", "cancel"], "it has measured nothing"
+    assert allowed(service, slug, unmeasured) == ["resume", "cancel"], "the campaign has measured nothing"
 
 
-def test_another_network_needs_a_threshold_to_begin_with(service: Service) -> None:
+def test_another_extractor_needs_a_first_threshold(service: Service) -> None:
     slug = service.competition(references={"train": noise_images(5, count=24)})
     body = {"method": "manual", "tau": 0.125, "reason": "There are no held-out images."}
     for kind in ("public", "private"):
@@ -154,25 +154,25 @@ def test_another_network_needs_a_threshold_to_begin_with(service: Service) -> No
     assert slug_of(preview_of(service, slug, campaign)) == (422, "no-held-out-distance")
     assert slug_of(decide(service, slug, campaign, "switch")) == (422, "no-held-out-distance")
     assert places(service, slug, "private") == before
-    assert "switch" in allowed(service, slug, campaign), "with a threshold"
+    assert "switch" in allowed(service, slug, campaign), "a switch with a threshold is possible"
     assert decide(service, slug, campaign, "switch", tau=0.25).json()["state"] == "in force"
 
 
-def test_everybody_who_competes_is_told_of_a_switch_and_of_its_undo(service: Service, slug: str) -> None:
+def test_participants_are_notified_of_a_switch_and_its_undo(service: Service, slug: str) -> None:
     service.scored("bob", slug, noise_images(12))
     campaign = in_force(service, slug)
     undo(service, slug, campaign)
-    for who, told in (("ada", True), ("bob", True), ("eve", False)):
+    for who, notified in (("ada", True), ("bob", True), ("eve", False)):
         notices = service.call(who, "GET", "/notices").json()["notices"]
-        bodies = [each["body"] for each in notices if "have changed" in each["subject"]]
+        bodies = [notice["body"] for notice in notices if "have changed" in notice["subject"]]
         assert [body.partition(" on the private track")[0] for body in bodies] == [
             "The new measurements of entries no longer count and the earlier ones count again",
             "Entries have been measured again and the new measurements count",
-        ][: 2 * told]
-        assert not any("switch!" in body or "undo!" in body for body in bodies), "reasons are for organizers"
+        ][: 2 * notified]
+        assert not any("switch!" in body or "undo!" in body for body in bodies), "only organizers see reasons"
 
 
-def test_a_campaign_gives_way_to_a_public_score(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_yields_to_a_public_score(service: Service, slug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     service.run_jobs(evidence=True)
     started(service, slug, track="private")
 
@@ -192,7 +192,7 @@ def test_a_campaign_gives_way_to_a_public_score(service: Service, slug: str, mon
 
 
 def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> None:
-    """It neither goes on nor is anything about it offered, whatever its state was."""
+    """It does not continue and offers no decisions, in any state."""
     paused = started(service, slug, track="private", extractor=OTHER)
     assert run_next(service.context, Queue.PREPARE)
     assert decide(service, slug, paused, "pause").status_code == 201
@@ -204,7 +204,7 @@ def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> 
     assert waiting(service, Queue.RESCORE) == 0
     assert campaign_acts(service) == acts
     service.run_jobs()
-    assert started(service, slug, track="private")["track"] == "private", "which is another one now"
+    assert started(service, slug, track="private")["track"] == "private", "the new private track"
 
 
 def test_a_campaign_of_a_replaced_track_measures_nothing_when_prepared(service: Service, slug: str) -> None:
@@ -216,14 +216,14 @@ def test_a_campaign_of_a_replaced_track_measures_nothing_when_prepared(service: 
 
 
 def make_former(service: Service) -> None:
-    """The private track is one that was replaced."""
+    """Mark the private track as replaced."""
     with service.context.sessions.begin() as session:
         track = session.query(Track).filter_by(kind="private").one()
         track.kind, track.replaced_at = "former", service.context.now()
 
 
 def reference_set(service: Service, slug: str) -> str:
-    """The SHA-256 of a reference set that is stored, and attached nowhere."""
+    """Store a reference set without attaching it, and return its SHA-256."""
     path = f"/competitions/{slug}/references/held_out?attach=false"
     answer = service.call("organizer", "PUT", path, content=zip_of(noise_images(91, 12)))
     assert answer.status_code == 200, answer.text
@@ -231,9 +231,7 @@ def reference_set(service: Service, slug: str) -> str:
 
 
 @pytest.mark.parametrize("decision", ["pause", "cancel", "switch"])
-def test_a_track_that_is_replaced_just_before_a_decision_takes_none(
-    service: Service, slug: str, decision: CampaignAct
-) -> None:
+def test_a_track_replaced_just_before_a_decision_refuses_it(service: Service, slug: str, decision: CampaignAct) -> None:
     campaign = started(service, slug, track="private")
     now = service.context.now()
     with service.context.sessions.begin() as session:
@@ -249,7 +247,7 @@ def test_a_track_that_is_replaced_just_before_a_decision_takes_none(
     assert campaign_acts(service) == ["rescoring.started"]
 
 
-def test_a_track_that_is_replaced_just_before_a_campaign_begins_gets_none(service: Service, slug: str) -> None:
+def test_a_track_replaced_just_before_a_campaign_starts_refuses_it(service: Service, slug: str) -> None:
     now = service.context.now()
     with service.context.sessions.begin() as session:
         state = state_of(session, slug, now)

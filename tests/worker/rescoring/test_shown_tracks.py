@@ -1,4 +1,4 @@
-"""Shown tracks from their addition to their removal, with a worker's own code."""
+"""Shown tracks from their addition to their removal, with the worker's code."""
 
 import csv
 import io
@@ -21,14 +21,14 @@ OTHER = "efficientnet_lite0"
 
 
 def shown(service: Service, slug: str, who: str | None = "organizer") -> list[dict[str, Any]]:
-    """The shown tracks that somebody sees."""
+    """The shown tracks that a person sees."""
     answer = service.call(who, "GET", f"/competitions/{slug}/shown-tracks")
     assert answer.status_code == 200, answer.text
     return list(answer.json()["shown_tracks"])
 
 
 def values(service: Service, name: str) -> dict[str, float | None]:
-    """The values of entries on a shown track by the entry's id."""
+    """By entry id: the values on a shown track."""
     with service.context.sessions() as session:
         rows = session.query(Submission.id, ShownMeasurement.value, ShownMeasurement.provenance)
         return {
@@ -39,11 +39,11 @@ def values(service: Service, name: str) -> dict[str, float | None]:
 
 
 def boards(service: Service, slug: str) -> Mapping[str, Any]:
-    """Both boards, without shown tracks."""
+    """Both boards without shown tracks."""
     seen = {track: board(service, slug, "organizer", track=track) for track in ("public", "private")}
-    for each in seen.values():
-        del each["shown_tracks"]
-        for row in each["entries"]:
+    for page in seen.values():
+        del page["shown_tracks"]
+        for row in page["entries"]:
             del row["shown"]
     return seen
 
@@ -54,7 +54,7 @@ def board(service: Service, slug: str, who: str | None = None, **params: str) ->
     return dict(answer.json())
 
 
-def test_earlier_and_later_entries_are_measured_when_nothing_else_waits(service: Service) -> None:
+def test_all_entries_are_measured_when_no_other_job_waits(service: Service) -> None:
     slug = service.competition()
     first = service.scored("ada", slug, noise_images(11))["id"]
     before = boards(service, slug)
@@ -63,7 +63,7 @@ def test_earlier_and_later_entries_are_measured_when_nothing_else_waits(service:
     measure(service)
     (view,) = shown(service, slug)
     assert (view["progress"]["state"], view["progress"]["measured"], view["progress"]["missing"]) == ("measured", 1, 0)
-    assert boards(service, slug) == before, "nothing that is ranked has changed"
+    assert boards(service, slug) == before, "the ranking has not changed"
     later = service.submit("bob", slug, zip_of(noise_images(12))).json()["id"]
     assert run_next(service.context, Queue.CHECK)
     for queue in (Queue.SCORE, Queue.SCORE):
@@ -76,14 +76,14 @@ def test_earlier_and_later_entries_are_measured_when_nothing_else_waits(service:
     assert values(service, "fid").keys() == {first, later}
     assert all(value is not None and value > 0 for value in values(service, "fid").values())
     with service.context.sessions() as session:
-        assert session.query(Measurement).count() == measured, "ranked measurements are as many as before"
+        assert session.query(Measurement).count() == measured, "no ranked measurement was added"
         row = session.query(ShownMeasurement).order_by(ShownMeasurement.id).first()
         assert row is not None
         assert row.provenance["extractor"].startswith(OTHER)
         assert row.provenance["weights_sha256"]
 
 
-def test_a_failure_leaves_the_entry_as_it_is_and_is_made_good_later(
+def test_a_failure_leaves_the_entry_unchanged_and_can_be_repeated(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slug = service.competition()
@@ -104,15 +104,15 @@ def test_a_failure_leaves_the_entry_as_it_is_and_is_made_good_later(
     measure(service)
     assert values(service, "memorization_distance").keys() == {entry["id"]}
     assert shown(service, slug)[0]["progress"]["missing"] == 0
-    # It is the ranked track's number: same network, same references.
+    # With the same extractor and references, it equals the ranked track's number.
     (row,) = boards(service, slug)["public"]["entries"]
     assert values(service, "memorization_distance")[entry["id"]] == row["memorization_distance"]
 
 
-def test_participants_see_what_is_theirs_to_see(service: Service) -> None:
+def test_participants_see_only_their_shown_tracks(service: Service) -> None:
     slug = service.competition(private={"extractor": OTHER, "epsilon": 1e-15})
     for body in ({"extractor": OTHER}, {"reference": "private"}):
-        assert slug_of(add_shown_track(service, slug, "told", visibility="everybody", **body)) == (
+        assert slug_of(add_shown_track(service, slug, "revealed", visibility="everybody", **body)) == (
             422,
             "reveals-private",
         )
@@ -121,21 +121,21 @@ def test_participants_see_what_is_theirs_to_see(service: Service) -> None:
     added_shown_track(service, slug, "private_kid", "kid", OTHER, reference="private")
 
     def seen(who: str | None) -> list[str]:
-        return [each["name"] for each in shown(service, slug, who)]
+        return [track["name"] for track in shown(service, slug, who)]
 
     assert seen("organizer") == ["open_kid", "later_kid", "private_kid"]
     assert seen("ada") == seen(None) == ["open_kid"]
     assert shown(service, slug, "ada")[0]["progress"] is None
     service.close(slug, ago=timedelta(days=1))
     service.publish(slug, final=False)
-    assert seen("ada") == ["open_kid"], "the provisional board does not show them"
+    assert seen("ada") == ["open_kid"], "the provisional board does not show the other tracks"
     service.publish(slug)
     assert seen("ada") == seen(None) == ["open_kid", "later_kid", "private_kid"]
     service.publish(slug, published=False)
     assert seen(None) == ["open_kid"]
 
 
-def test_bad_ones_are_refused_and_removed_ones_gone(service: Service) -> None:
+def test_invalid_shown_tracks_are_refused_and_removed_ones_disappear(service: Service) -> None:
     slug = service.competition()
     assert slug_of(add_shown_track(service, slug, "Bad name")) == (422, "bad-request")
     assert slug_of(add_shown_track(service, slug, "is", "inception")) == (422, "unknown-metric")
@@ -152,18 +152,18 @@ def test_bad_ones_are_refused_and_removed_ones_gone(service: Service) -> None:
         assert run_next(service.context, queue)
     assert service.call("organizer", "DELETE", f"{path}/mifid").status_code == 204
     measure(service)
-    assert values(service, "mifid") == {}, "what waited was cancelled"
+    assert values(service, "mifid") == {}, "waiting jobs are cancelled"
     assert shown(service, slug) == []
     assert slug_of(service.call("organizer", "DELETE", f"{path}/mifid")) == (404, "no-shown-track")
     added_shown_track(service, slug, "mifid")
     with service.context.sessions() as session:
-        acts = [each.action for each in session.query(AuditEntry).order_by(AuditEntry.id)]
-    assert [each for each in acts if each.startswith("shown-track.")] == [
+        acts = [entry.action for entry in session.query(AuditEntry).order_by(AuditEntry.id)]
+    assert [action for action in acts if action.startswith("shown-track.")] == [
         "shown-track.added", "shown-track.removed", "shown-track.added",
     ]  # fmt: skip
 
 
-def test_other_references_are_prepared_for_shown_tracks_as_well(service: Service) -> None:
+def test_new_references_are_prepared_for_shown_tracks(service: Service) -> None:
     slug = service.competition()
     added_shown_track(service, slug, "distance", "memorization_distance")
     images = zip_of(noise_images(5, count=24))
@@ -208,19 +208,19 @@ def etag(service: Service, slug: str, who: str | None = None) -> str:
     return str(service.call(who, "GET", f"/competitions/{slug}/leaderboard").headers["ETag"])
 
 
-def test_the_board_has_the_numbers_that_the_viewer_may_see(service: Service) -> None:
+def test_the_board_has_only_numbers_that_the_viewer_may_see(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(11))["id"]
     before, begun = etag(service, slug), datetime.now(UTC)
     assert board(service, slug)["shown_tracks"] == []
     added_shown_track(service, slug, "seen", "memorization_distance", visibility="everybody")
     added_tag = etag(service, slug)
-    assert added_tag != before, "a new column is a change of the board"
+    assert added_tag != before, "a new column changes the board"
     assert board(service, slug)["entries"][0]["shown"] == {}
     organizers_tag = etag(service, slug, "organizer")
     added_shown_track(service, slug, "unseen", "memorization_distance")
     assert etag(service, slug, "organizer") != organizers_tag
-    assert etag(service, slug) == added_tag, "it tells nobody of a number that organizers alone see"
+    assert etag(service, slug) == added_tag, "other viewers can't notice a number that only organizers see"
     measure(service)
     (row,) = board(service, slug)["entries"]
     value = {"value": row["memorization_distance"], "standard_error": row["shown"]["seen"]["standard_error"]}
@@ -230,7 +230,7 @@ def test_the_board_has_the_numbers_that_the_viewer_may_see(service: Service) -> 
     assert (track["name"], track["metric"], track["progress"]) == ("seen", "memorization_distance", None)
     organizers = board(service, slug, "organizer")
     assert organizers["entries"][0]["shown"] == {"seen": value, "unseen": value}
-    assert [each["name"] for each in organizers["shown_tracks"]] == ["seen", "unseen"]
+    assert [track["name"] for track in organizers["shown_tracks"]] == ["seen", "unseen"]
     assert organizers["entries"][0]["submission_id"] == entry
     assert board(service, slug, as_of=begun.isoformat())["entries"][0]["shown"] == {}, "not measured by then"
     measured_tag = etag(service, slug)
@@ -239,7 +239,7 @@ def test_the_board_has_the_numbers_that_the_viewer_may_see(service: Service) -> 
     assert board(service, slug)["entries"][0]["shown"] == {}
 
 
-def test_the_csv_has_a_column_for_each_and_the_page_the_chosen_ones(service: Service) -> None:
+def test_the_csv_has_all_columns_and_the_page_has_chosen_columns(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
     added_shown_track(service, slug, "seen", "memorization_distance", visibility="everybody")
@@ -267,7 +267,7 @@ def test_the_csv_has_a_column_for_each_and_the_page_the_chosen_ones(service: Ser
 
     plain = page(None)
     assert 'value="seen"' in plain
-    assert 'data-label="seen"' not in plain, "nobody has chosen it"
+    assert 'data-label="seen"' not in plain, "the viewer has not chosen it"
     assert "unseen" not in plain
     chosen = page(None, "?columns=seen&columns=unseen")
     assert chosen.count('data-label="seen"') == 2

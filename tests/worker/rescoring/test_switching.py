@@ -1,5 +1,4 @@
-"""What refuses a switch of a rescoring campaign, which threshold is in force after one is taken back, and who is told
-that new measurements penalise them."""
+"""Switches of rescoring campaigns: refusals, the threshold after an undo, and notices of new penalties."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -31,29 +30,28 @@ from tests.worker.substitute_extractor import OTHER
 from worker.dispatch import run_next
 from worker.scoring import score
 
-__all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
+__all__ = ["kept", "service", "slug"]  # pytest finds fixtures by their names in the module
 
 
 def tau_of(service: Service, slug: str) -> float:
-    """The private track's threshold."""
     tau: float = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()["tau"]
     return tau
 
 
 def choose(service: Service, slug: str, tau: float) -> None:
-    body = {"method": "manual", "tau": tau, "reason": "Seen with our own eyes."}
+    body = {"method": "manual", "tau": tau, "reason": "Checked on the images."}
     answer = service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=body)
     assert answer.status_code == 201, answer.text
 
 
-def test_a_campaign_of_two_scorer_versions_is_never_switched_on(
+def test_a_campaign_of_two_scorer_versions_cannot_be_switched_on(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker that is upgraded in the middle of a campaign would mix two versions on the board."""
+    """If a worker is upgraded during a campaign, its measurements mix two versions."""
     slug = service.competition()
     for who, seed in (("ada", 11), ("bob", 12)):
         service.scored(who, slug, noise_images(seed))
-    service.run_jobs(evidence=True)  # a campaign waits for it
+    service.run_jobs(evidence=True)  # a campaign waits for these jobs
     before = places(service, slug, "private")
     new_version(monkeypatch, lambda fid: fid / 2)
     mixed = started(service, slug, track="private")
@@ -76,18 +74,18 @@ def test_an_undo_restores_tau_unless_another_was_chosen_since(
 ) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
-    former = tau_of(service, slug)
+    earlier = tau_of(service, slug)
     new_version(monkeypatch, lambda fid: fid / 2)
     campaign = started(service, slug, track="private")
     service.run_jobs()
     switch(service, slug, campaign, tau=0.125)
     assert tau_of(service, slug) == 0.125
     undo(service, slug, campaign)
-    assert tau_of(service, slug) == former
+    assert tau_of(service, slug) == earlier
     switch(service, slug, campaign, tau=0.125)
     choose(service, slug, 0.25)
     undo(service, slug, campaign)
-    assert tau_of(service, slug) == 0.25, "a person chose it after the switch, in the same feature space"
+    assert tau_of(service, slug) == 0.25, "an organizer chose it after the switch, in the same feature space"
 
 
 def test_an_undo_of_another_extractor_restores_its_feature_spaces_tau(service: Service) -> None:
@@ -100,11 +98,11 @@ def test_an_undo_of_another_extractor_restores_its_feature_spaces_tau(service: S
     assert tau_of(service, slug) != 0.0625
     choose(service, slug, 0.25)
     undo(service, slug, campaign)
-    assert tau_of(service, slug) == 0.0625, "distances of two networks have no threshold in common"
+    assert tau_of(service, slug) == 0.0625, "distances of two extractors have no common threshold"
 
 
 def close_and_publish(service: Service, slug: str, days: float) -> None:
-    """The provisional board of a competition that has closed was published so many days ago."""
+    """Close a competition and publish its provisional board, both this many days ago."""
     now = datetime.now(UTC)
     with service.context.sessions.begin() as session:
         competition = competitions.competition_by_slug(session, slug)
@@ -115,42 +113,42 @@ def close_and_publish(service: Service, slug: str, days: float) -> None:
         session.add(act)
 
 
-def penalties_told(service: Service, who: str) -> list[str]:
+def penalty_notices(service: Service, who: str) -> list[str]:
     listed = service.call(who, "GET", "/notices").json()["notices"]
-    return [each["body"] for each in listed if "provisional board" in each["body"] and "penalised" in each["body"]]
+    return [
+        notice["body"] for notice in listed if "provisional board" in notice["body"] and "penalised" in notice["body"]
+    ]
 
 
-def test_teams_newly_penalised_on_a_provisional_board_hear_of_appeals(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_newly_penalised_teams_are_notified_of_appeals(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition(appeal_days=7)
     ada = service.scored("ada", slug, noise_images(11))
     bob = service.submit("bob", slug, zip_of(noise_images(12))).json()
     assert run_next(service.context, Queue.CHECK)
-    assert run_next(service.context, Queue.SCORE), "of the public track"
+    assert run_next(service.context, Queue.SCORE), "the public score"
     new_version(monkeypatch, lambda fid: fid, distance=0.001)
     campaign = started(service, slug, track="private", submissions=[ada["id"]])
     close_and_publish(service, slug, days=8)
     service.run_jobs(evidence=True)
-    (words,) = penalties_told(service, "bob")
-    assert f"until {datetime.now(UTC) + timedelta(days=7):%Y-%m-%d}" in words, "its private score has come only now"
+    (words,) = penalty_notices(service, "bob")
+    assert f"until {datetime.now(UTC) + timedelta(days=7):%Y-%m-%d}" in words, "its private score is new"
     appeal = {"text": "We trained it ourselves."}
     assert service.call("bob", "POST", f"/submissions/{bob['id']}/rebuttals", json=appeal).status_code == 201
     rebuttals = f"/submissions/{ada['id']}/rebuttals"
     assert slug_of(service.call("ada", "POST", rebuttals, json=appeal)) == (409, "nothing-to-rebut")
     switch(service, slug, campaign)
-    (words,) = penalties_told(service, "ada")
+    (words,) = penalty_notices(service, "ada")
     assert f"until {datetime.now(UTC) + timedelta(days=7):%Y-%m-%d}" in words
-    assert len(penalties_told(service, "bob")) == 1
+    assert len(penalty_notices(service, "bob")) == 1
     assert service.call("ada", "POST", rebuttals, json=appeal).status_code == 201
 
 
-def test_the_preview_of_an_undo_is_what_the_undo_does(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the threshold that comes back: another one would penalise others."""
+def test_the_preview_of_an_undo_matches_the_undo(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The preview uses the restored threshold, because another one would penalise other entries."""
     slug = service.competition()
     for who, seed in (("ada", 11), ("bob", 12)):
         service.scored(who, slug, noise_images(seed))
-    former = tau_of(service, slug)
+    earlier = tau_of(service, slug)
     before = places(service, slug, "private")
     new_version(monkeypatch, lambda fid: 1e6 - fid)
     campaign = started(service, slug, track="private")
@@ -158,41 +156,41 @@ def test_the_preview_of_an_undo_is_what_the_undo_does(service: Service, monkeypa
     switch(service, slug, campaign, tau=2.0)
     shown = rescoring(service, slug, f"/{campaign['id']}/preview").json()
     (impact,) = shown["boards"]
-    assert (shown["undo"], shown["tau"]) == (True, former)
+    assert (shown["undo"], shown["tau"]) == (True, earlier)
     assert (impact["penalised_before"], impact["penalised_after"]) == (2, 0)
     switched = ranks_of(places(service, slug, "private"))
     undo(service, slug, campaign)
-    assert (tau_of(service, slug), places(service, slug, "private")) == (former, before)
+    assert (tau_of(service, slug), places(service, slug, "private")) == (earlier, before)
     moved = {team: rank for team, rank in ranks_of(before).items() if rank != switched[team]}
-    assert {each["team"].lower(): each["after"] for each in impact["first_moves"]} == moved
+    assert {move["team"].lower(): move["after"] for move in impact["first_moves"]} == moved
 
 
-def test_a_campaign_that_has_measured_nothing_is_not_switched_on(service: Service, slug: str) -> None:
+def test_a_campaign_without_measurements_cannot_be_switched_on(service: Service, slug: str) -> None:
     before = places(service, slug, "private")
     campaign = started(service, slug, track="private")
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="rescore").update({"state": "failed", "error": "It broke."})
-    assert rescoring(service, slug, f"/{campaign['id']}").json()["state"] == "measured", "nothing of it waits"
+    assert rescoring(service, slug, f"/{campaign['id']}").json()["state"] == "measured", "no job waits"
     assert slug_of(decide(service, slug, campaign, "switch")) == (409, "nothing-measured")
     assert places(service, slug, "private") == before
 
 
-def test_a_campaign_is_not_switched_on_after_its_references_changed(
+def test_a_campaign_cannot_be_switched_on_after_a_reference_change(
     service: Service,
     slug: str,
 ) -> None:
-    former = in_force(service, slug, extractor=OTHER)
+    earlier = in_force(service, slug, extractor=OTHER)
     later = started(service, slug, track="private")
     service.run_jobs(evidence=True)
     assert preview_of(service, slug, later).status_code == 200
-    undo(service, slug, former)
+    undo(service, slug, earlier)
     before = places(service, slug, "private")
     assert slug_of(preview_of(service, slug, later)) == (409, "references-moved")
     assert slug_of(decide(service, slug, later, "switch")) == (409, "references-moved")
     assert places(service, slug, "private") == before
 
 
-def test_an_older_campaign_is_not_switched_on_over_a_newer_one_in_force(service: Service, slug: str) -> None:
+def test_an_older_campaign_cannot_replace_a_newer_one_in_force(service: Service, slug: str) -> None:
     older = in_force(service, slug)
     undo(service, slug, older)
     newer = in_force(service, slug)
@@ -212,8 +210,10 @@ def test_a_replaced_private_tracks_campaign_has_no_preview_or_decision(service: 
     replaced = service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
     assert replaced.is_success, replaced.text
     for campaign, decision in ((current, "undo"), (measured, "switch")):
-        assert slug_of(decide(service, slug, campaign, decision)) == (409, "former-track")
-        assert slug_of(preview_of(service, slug, campaign)) == (409, "former-track"), "as its decision"
+        assert slug_of(decide(service, slug, campaign, decision)) == (409, "earlier-track")
+        assert slug_of(preview_of(service, slug, campaign)) == (409, "earlier-track"), (
+            "the preview fails like the decision"
+        )
 
 
 def test_a_score_measured_against_old_references_restarts_at_a_switch(
@@ -224,7 +224,7 @@ def test_a_score_measured_against_old_references_restarts_at_a_switch(
     service.run_jobs()
     service.submit("bob", slug, zip_of(noise_images(12)))
     assert run_next(service.context, Queue.CHECK)
-    assert run_next(service.context, Queue.SCORE), "of the public track"
+    assert run_next(service.context, Queue.SCORE), "the public score"
     context = service.context
     with context.sessions.begin() as session:
         claim = leases.claim_job(
@@ -234,7 +234,7 @@ def test_a_score_measured_against_old_references_restarts_at_a_switch(
     switch(service, slug, campaign)
     with context.sessions() as session:
         job = session.get_one(Job, claim.job.id)
-        assert (job.state, job.holder) == ("waiting", None), "what its worker measured is not taken"
+        assert (job.state, job.holder) == ("waiting", None), "the worker's result is not accepted"
 
 
 def test_a_cancelled_campaign_measures_nothing_when_prepared(service: Service, slug: str) -> None:

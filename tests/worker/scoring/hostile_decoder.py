@@ -1,6 +1,6 @@
-"""A decoding process whose decoder was taken over, started as the real one.
+"""A compromised decoding process, which starts like the real one.
 
-What it does with an image is said in the image's text chunk.
+An image's text chunk contains the command to run.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ WRITTEN = Path(gettempdir()) / "kennel-hostile-decoder"
 
 
 def attempt() -> None:
-    """Try what a process without limits can do; the fault says what it could."""
+    """Try actions of an unlimited process. The fault names those that succeed."""
     attempts: dict[str, Callable[[], object]] = {
         "read": lambda: Path("/etc/passwd").read_bytes(),
         "write": lambda: WRITTEN.write_text("x"),
@@ -42,25 +42,25 @@ def attempt() -> None:
 
 
 def lie() -> None:
-    """Answer something else before the answer."""
+    """Write something else before the answer."""
     sys.stdout.write('{"17000": "is mine"}\n')
     sys.stdout.flush()
 
 
 def claim(slot: int) -> None:
-    """Answer in the form of an answer, about an image that it was not given, before the answer."""
+    """Before the answer, write a valid answer about an image that the process did not get."""
     sys.stdout.write(f'{{"faults": {{"{slot}": "is mine"}}, "resized": []}}\n')
     sys.stdout.flush()
 
 
 def talk() -> None:
-    """Answer without an end."""
+    """Write an endless answer."""
     while True:
         sys.stdout.write("x" * (1 << 16))
 
 
 def colour() -> None:
-    """Say something that a terminal would obey."""
+    """Write an escape sequence for terminals."""
     raise MemberError("is \x1b[31mred")
 
 
@@ -77,7 +77,7 @@ ACTS: dict[bytes, Callable[[], Any]] = {
 
 
 def hostile(png: bytes, size: int) -> Any:
-    """Do what the image asks for, else decode it."""
+    """Run the image's command if it has one, then decode it."""
     _, found, rest = png.partition(COMMAND)
     if found:
         ACTS[rest.partition(b"\0")[0]]()
@@ -86,5 +86,5 @@ def hostile(png: bytes, size: int) -> Any:
 
 def main(*shape: str) -> None:
     """Decode with the hostile decoder."""
-    setattr(decoder_process, "decode_png", hostile)  # noqa: B010 - it exports none
+    setattr(decoder_process, "decode_png", hostile)  # noqa: B010 - the module does not export it
     decoder_process.main(*shape)

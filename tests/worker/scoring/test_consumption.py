@@ -1,4 +1,4 @@
-"""A worker that receives no message any more ends, so that it is started anew."""
+"""A worker that no longer receives messages ends, and its supervisor restarts it."""
 
 import multiprocessing
 import os
@@ -35,7 +35,7 @@ sys.exit(main())
 """
 
 
-def test_only_a_worker_that_is_idle_while_messages_wait_is_stuck() -> None:
+def test_only_an_idle_worker_with_waiting_messages_is_stuck() -> None:
     for change in ({"received": 1}, {"idle": False}, {"waiting": False}, {}):
         seen = {"received": 0, "idle": True, "waiting": True}
         watch = _watch(seen)
@@ -48,7 +48,7 @@ def _watch(seen: Mapping[str, int]) -> ConsumptionWatch:
     return ConsumptionWatch(lambda: seen["received"], lambda: bool(seen["idle"]), lambda: bool(seen["waiting"]))
 
 
-def test_a_worker_is_idle_when_none_of_its_processes_runs_a_task() -> None:
+def test_a_worker_is_idle_if_no_process_runs_a_task() -> None:
     fork = multiprocessing.get_context("fork")
     begun, may_end = fork.Event(), fork.Event()
 
@@ -63,12 +63,12 @@ def test_a_worker_is_idle_when_none_of_its_processes_runs_a_task() -> None:
     process.start()
     assert begun.wait(PATIENCE)
     assert not consumption.no_task_runs()
-    process.kill()  # which does not end the task in an orderly way
+    process.kill()  # so the task does not end normally
     process.join(PATIENCE)
     assert consumption.no_task_runs()
 
 
-def test_a_worker_reports_obeys_no_remote_control_and_ends_when_cut_off(service: Service, tmp_path: Path) -> None:
+def test_a_worker_reports_ignores_remote_control_and_ends_when_cut_off(service: Service, tmp_path: Path) -> None:
     settings = service.context.settings
     environment = {
         **os.environ,
@@ -97,7 +97,7 @@ def test_a_worker_reports_obeys_no_remote_control_and_ends_when_cut_off(service:
     assert "it ends" in (tmp_path / "log").read_text()
 
 
-def test_a_worker_waits_while_its_queue_server_takes_no_writes(service: Service, tmp_path: Path) -> None:
+def test_a_worker_waits_while_its_queue_server_accepts_no_writes(service: Service, tmp_path: Path) -> None:
     settings = service.context.settings
     celery = ("-m", "celery", "-A", "worker.app", "worker", "-Q", "check", "--concurrency", "1")
     command = (sys.executable, *celery, "-n", f"waiting@{tmp_path.name}")

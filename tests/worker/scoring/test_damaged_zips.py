@@ -1,4 +1,4 @@
-"""A stored zip that is not what was uploaded is Kennel's fault, and is never scored."""
+"""A stored zip that differs from the upload is Kennel's fault and is never scored."""
 
 import pytest
 
@@ -12,13 +12,12 @@ from worker.runtime import decoded_images
 
 
 def one_bit_flipped(content: bytes) -> bytes:
-    """The content with one bit changed, in the middle of an image."""
+    """Change one bit in the middle of an image."""
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
 
 def damage(service: Service, content: bytes) -> Submission:
-    """Overwrite the zip of the only entry."""
     with service.context.sessions() as session:
         submission = session.query(Submission).one()
     assert submission.blob_key is not None
@@ -28,8 +27,8 @@ def damage(service: Service, content: bytes) -> Submission:
 
 @pytest.mark.parametrize("content", [one_bit_flipped(zip_of(noise_images(10))), zip_of(noise_images(11))])
 @pytest.mark.parametrize("queue", [Queue.CHECK, Queue.SCORE])
-def test_it_is_not_held_against_the_team(service: Service, content: bytes, queue: Queue) -> None:
-    """Rot, and a valid zip of somebody else's; found by the check, and where another machine has decoded before."""
+def test_a_damaged_zip_costs_the_team_nothing(service: Service, content: bytes, queue: Queue) -> None:
+    """A damaged zip and another entry's valid zip are found by the check, and by a score without decoded images."""
     slug = service.competition(rejected_limit=1)
     upload = zip_of(noise_images(10))
     entry = service.submit("ada", slug, upload).json()["id"]
@@ -39,7 +38,7 @@ def test_it_is_not_held_against_the_team(service: Service, content: bytes, queue
     decoded_images.path_of(service.context.scratch, entry).unlink(missing_ok=True)
     assert run_next(service.context, queue)
     shown = service.call("ada", "GET", f"/submissions/{entry}").json()
-    assert shown["status"] in {"received", "queued"}, "it is tried again"
+    assert shown["status"] in {"received", "queued"}, "the job is retried"
     with service.context.sessions() as session:
         job = session.query(Job).filter_by(queue=queue).one()
         assert "SHA-256" in (job.error or "")
@@ -48,10 +47,10 @@ def test_it_is_not_held_against_the_team(service: Service, content: bytes, queue
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue=queue).update({"due_at": submission.accepted_at})
     service.run_jobs()
-    assert service.call("ada", "GET", f"/submissions/{entry}").json()["status"] == "scored", "once it is restored"
+    assert service.call("ada", "GET", f"/submissions/{entry}").json()["status"] == "scored", "after the zip is restored"
 
 
-def test_a_zip_that_stays_damaged_fails_as_our_fault(service: Service) -> None:
+def test_a_zip_that_stays_damaged_fails_as_a_service_fault(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
     submission = damage(service, b"rot")
@@ -61,4 +60,6 @@ def test_a_zip_that_stays_damaged_fails_as_our_fault(service: Service) -> None:
         assert run_next(service.context, Queue.CHECK)
     shown = service.call("ada", "GET", f"/submissions/{entry}").json()
     assert (shown["status"], shown["reason"]) == ("failed", OUR_FAULT)
-    assert service.submit("ada", slug, zip_of(noise_images(12))).status_code == 202, "it counts against no limit"
+    assert service.submit("ada", slug, zip_of(noise_images(12))).status_code == 202, (
+        "the failed entry counts against no limit"
+    )

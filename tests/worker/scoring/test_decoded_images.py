@@ -1,4 +1,4 @@
-"""Decoded images in the scratch folder: bounded by bytes, decoded again where they are gone; the sprite sheet."""
+"""Decoded images in the scratch folder, which have a size limit and can be decoded again; and the sprite sheet."""
 
 import io
 import os
@@ -20,17 +20,17 @@ from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 
 BYTES = 8 * 16 * 16 * 3
-"""Of the images of one entry here, as decoded; a file has a header, too."""
+"""The size of one entry's decoded images, without the file's header."""
 
 
 def bounded(service: Service, entries: float) -> WorkerContext:
-    """The worker, with room for so many entries."""
+    """The worker with room for this many entries."""
     settings = service.context.settings.model_copy(update={"max_scratch_bytes": int(entries * BYTES)})
     return replace(service.context, settings=settings)
 
 
 def checked(service: Service, context: WorkerContext, slug: str, seed: int) -> Path:
-    """Where the images of a new entry lie after its check, which no longer counts as a moment ago."""
+    """Check a new entry long ago and return the path of its decoded images."""
     entry = service.submit("ada", slug, zip_of(noise_images(seed))).json()["id"]
     assert run_next(context, Queue.CHECK)
     path = decoded_images.path_of(context.scratch, entry)
@@ -39,8 +39,8 @@ def checked(service: Service, context: WorkerContext, slug: str, seed: int) -> P
     return path
 
 
-def test_the_least_recently_used_ones_go(service: Service) -> None:
-    """They stayed for a day on every machine that did not end the last track: 1.2 TB on a checker's disk."""
+def test_the_least_recently_used_images_are_removed(service: Service) -> None:
+    """Without a limit, a worker that only checks entries would fill its disk."""
     slug = service.competition()
     context = bounded(service, 2.5)
     paths = [checked(service, context, slug, seed) for seed in range(10, 14)]
@@ -48,7 +48,7 @@ def test_the_least_recently_used_ones_go(service: Service) -> None:
     service.context = context
     service.run_jobs()
     statuses = {service.call("ada", "GET", f"/submissions/{path.stem}").json()["status"] for path in paths}
-    assert statuses == {"scored"}, "what was removed is decoded again"
+    assert statuses == {"scored"}, "removed images are decoded again"
 
 
 def test_images_in_use_stay(service: Service) -> None:
@@ -64,7 +64,7 @@ def test_images_in_use_stay(service: Service) -> None:
 
 
 def test_images_removed_by_another_process_are_decoded_again(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has seen the file, and when it opens it, it is gone."""
+    """The file disappears between the worker's look and its read."""
     slug = service.competition()
     path = checked(service, service.context, slug, 10)
     with service.context.sessions() as session:
@@ -83,7 +83,7 @@ def test_images_removed_by_another_process_are_decoded_again(service: Service, m
 
 
 def picture(count: int, size: int, seed: int = 0) -> np.ndarray:
-    """The sprite of this many images of noise."""
+    """The sprite sheet of this many noise images."""
     return np.asarray(
         Image.open(io.BytesIO(sprite_sheet_of(noise_images(1, count, size), np.random.default_rng(seed))))
     )
@@ -93,19 +93,19 @@ def picture(count: int, size: int, seed: int = 0) -> np.ndarray:
     ("count", "size", "height", "width"),
     [(10_000, 64, 640, 640), (37, 8, 24, 80), (7, 8, 8, 56), (10, 8, 8, 80), (100, 200, 960, 960)],
 )
-def test_full_rows_of_ten_and_no_tile_larger_than_needed(count: int, size: int, height: int, width: int) -> None:
+def test_sheets_have_full_rows_of_ten_and_no_oversized_tiles(count: int, size: int, height: int, width: int) -> None:
     layout = layout_of(count, size)
     assert (layout.height, layout.width) == (height, width)
     if count < 10_000:
         assert picture(count, size).shape == (height, width, 3)
 
 
-def test_it_shows_different_images_in_their_order_and_the_same_ones_again() -> None:
+def test_a_sheet_has_different_images_in_order_and_is_reproducible() -> None:
     images = noise_images(1, 250, 8)
     sheet = picture(250, 8)
     tiles = sheet.reshape(10, 8, 10, 8, 3).transpose(0, 2, 1, 3, 4).reshape(100, 8, 8, 3)
     where = [np.flatnonzero((images == tile).all(axis=(1, 2, 3))).item() for tile in tiles]
     assert where == sorted(set(where))
-    assert where[-1] > 200, "not just the first hundred"
+    assert where[-1] > 200, "not only the first hundred"
     assert np.array_equal(sheet, picture(250, 8))
     assert not np.array_equal(sheet, picture(250, 8, seed=1))

@@ -1,4 +1,4 @@
-"""Images are decoded by processes without files, network and much memory; what one of them does, nobody else feels."""
+"""Images are decoded in processes without files, network and much memory, and a fault affects only its own entry."""
 
 import io
 import os
@@ -60,8 +60,8 @@ def refused(file: io.BytesIO, count: int, processes: int) -> Invalid:
     return caught.value
 
 
-def obedient(command: bytes, seed: int = 99) -> bytes:
-    """A valid image that tells the hostile decoder what to do."""
+def commanding(command: bytes, seed: int = 99) -> bytes:
+    """A valid image with a command for the hostile decoder."""
     return png(random_images(1, SIZE, seed)[0], before=[(b"tEXt", COMMAND + command + b"\0")])
 
 
@@ -70,8 +70,8 @@ def hostile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_pool, "_MODULE", HOSTILE)
 
 
-def test_pixels_and_hashes_are_those_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through two processes, many windows, and more portions than windows."""
+def test_pixels_and_hashes_equal_those_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two processes, many windows, and more portions than windows."""
     monkeypatch.setattr(decoder_pool, "PIXEL_BYTES", 3 * SIZE * SIZE * 3)
     members = [member for name, data in pngs(40) for member in ((name, data), (f"__MACOSX/{name}", bytes(3000)))]
     file = zipped(members, zipfile.ZIP_STORED)
@@ -82,10 +82,10 @@ def test_pixels_and_hashes_are_those_of_threads(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_array_equal(hashes, expected_hashes)
     np.testing.assert_array_equal(hashes, hash_pixels(out))
     assert steps[-1] == (40, 40)
-    assert forked_processes() == set(), "they end with the upload"
+    assert forked_processes() == set(), "the processes end with the upload"
 
 
-def test_faults_are_those_of_threads() -> None:
+def test_faults_equal_those_of_threads() -> None:
     sound = png(random_images(1)[0])
     entries = [
         BrokenZipEntry(b"0.png", sound),
@@ -105,7 +105,7 @@ def test_faults_are_those_of_threads() -> None:
 
 
 def photographs() -> list[tuple[str, bytes]]:
-    """A reference set in every format, with images of the right size and of others."""
+    """A reference set with every format, and images of the right and of other sizes."""
     found = []
     for name, side in (("a.jpg", 40), ("b.webp", 24), ("c.png", SIZE), ("d.png", 3)):
         buffer = io.BytesIO()
@@ -115,10 +115,10 @@ def photographs() -> list[tuple[str, bytes]]:
     return found
 
 
-def test_references_are_those_of_threads() -> None:
-    """Resized as floats, or unchanged as bytes; and what is wrong with others."""
+def test_references_equal_those_of_threads() -> None:
+    """Images are resized as floats or unchanged as bytes, and faults are equal."""
     for members in (photographs(), photographs()[2:3]):
-        by_threads, by_processes = (read_references(zipped(members), SIZE, processes=each) for each in (0, 1))
+        by_threads, by_processes = (read_references(zipped(members), SIZE, processes=processes) for processes in (0, 1))
         assert by_processes.images.dtype == by_threads.images.dtype
         np.testing.assert_array_equal(by_processes.images, by_threads.images)
         np.testing.assert_array_equal(by_processes.hashes, by_threads.hashes)
@@ -135,7 +135,7 @@ def test_references_are_those_of_threads() -> None:
 
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "reason"),
     [
         (b"crash", "ended the decoding process"),
         (b"lie", "ended the decoding process"),
@@ -147,29 +147,32 @@ def test_references_are_those_of_threads() -> None:
         (b"attempt", "could nothing"),
     ],
 )
-def test_an_image_that_takes_the_decoder_over_harms_its_own_entry_alone(
-    command: bytes, says: str, monkeypatch: pytest.MonkeyPatch
+def test_an_image_that_takes_over_the_decoder_harms_only_its_entry(
+    command: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoder_pool, "WINDOW_SECONDS", 0.5)  # whoever is slower is decoded alone
+    monkeypatch.setattr(decoder_pool, "WINDOW_SECONDS", 0.5)  # slower images are decoded alone
     monkeypatch.setattr(decoder_pool, "IMAGE_SECONDS", 5.0)
-    members = [*pngs(12), ("dog.png", obedient(command))]
+    members = [*pngs(12), ("dog.png", commanding(command))]
     error = refused(zipped(members), 13, 1)
-    assert error.faults == (f"dog.png {says}",)
+    assert error.faults == (f"dog.png {reason}",)
     assert error.message == "1 of 13 images can't be used."
     assert forked_processes() == set()
 
 
-def test_images_that_people_look_at_are_those_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through a window of one image, which each leaves for the next."""
+def test_shown_images_equal_those_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All images use one window, one after the other."""
     monkeypatch.setattr(decoder_pool, "PIXEL_BYTES", SIZE * SIZE * 3)
     file, spec = zipped(pngs(12)), ImageSpec(12, SIZE)
     listing = list_images(file, spec)
-    by_threads, by_process = (select_images(file, listing, {11, 2, 40}, size=SIZE, processes=each) for each in (0, 1))
+    by_threads, by_process = (
+        select_images(file, listing, {11, 2, 40}, size=SIZE, processes=processes) for processes in (0, 1)
+    )
     assert sorted(by_process) == sorted(by_threads) == [2, 11]
     file = zipped(photographs())
     listing = list_references(file)
     references = [
-        select_images(file, listing, {0, 2, 3}, size=SIZE, processes=each, of_references=True) for each in (0, 1)
+        select_images(file, listing, {0, 2, 3}, size=SIZE, processes=processes, of_references=True)
+        for processes in (0, 1)
     ]
     for one, other in ((by_threads, by_process), references):
         for place, image in one.items():
@@ -179,16 +182,16 @@ def test_images_that_people_look_at_are_those_of_threads(monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("hostile")
-def test_an_image_that_takes_the_decoder_over_is_not_shown() -> None:
-    """It may have kept quiet when the entry was checked."""
-    members = [*pngs(3), ("dog.png", obedient(b"crash"))]
+def test_an_image_that_takes_over_the_decoder_is_not_shown() -> None:
+    """It may have hidden during the check."""
+    members = [*pngs(3), ("dog.png", commanding(b"crash"))]
     file = zipped(members)
     listing = list_images(file, ImageSpec(4, SIZE))
     shown = select_images(file, listing, range(4), size=SIZE, processes=1)
     assert [listing.names[place] for place in sorted(shown)] == [name for name, _ in pngs(3)]
 
 
-def test_images_that_people_look_at_are_kept_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shown_images_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = Blobs(tmp_path.as_uri())
     blobs.write("set", zipped(photographs()).getvalue())
     stored = StoredImages(blobs, processes=1)
@@ -208,7 +211,7 @@ def test_images_that_people_look_at_are_kept_for_a_while(tmp_path: Path, monkeyp
         stored.of_references([references], {1}, SIZE, hidden=())
 
 
-def test_the_web_process_has_them_decoded() -> None:
+def test_the_web_process_uses_decoding_processes() -> None:
     settings = Settings(
         database_url="postgresql://x@127.0.0.1:1/x", redis_url="redis://127.0.0.1:1", blob_url="file:///tmp"
     )
@@ -221,15 +224,15 @@ def test_the_web_process_has_them_decoded() -> None:
 
 
 def test_pixels_of_references_are_in_range() -> None:
-    """A decoder that was taken over may leave anything in its window."""
+    """A compromised decoder may leave anything in its window."""
     left = np.array([np.nan, np.inf, -np.inf, -1, 300, 7], np.float32)
-    resized, plain = (decoder_pool._pixels_of(left, resized=each) for each in (True, False))
-    assert [each.tolist() for each in (resized, plain)] == [[0, 255, 0, 0, 255, 7]] * 2
+    resized, plain = (decoder_pool._pixels_of(left, resized=resized) for resized in (True, False))
+    assert [pixels.tolist() for pixels in (resized, plain)] == [[0, 255, 0, 0, 255, 7]] * 2
     assert (resized.dtype.name, plain.dtype.name) == ("float32", "uint8")
 
 
-def test_the_attempts_would_have_worked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a process without limits, this one; nothing is forked and nobody listens there."""
+def test_the_attempts_succeed_without_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs in this unlimited process, with fork and connect replaced."""
     monkeypatch.setattr(os, "fork", lambda: 1)
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: None)
     with pytest.raises(MemberError, match="could read write environment socket fork signal"):
@@ -238,9 +241,9 @@ def test_the_attempts_would_have_worked(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("hostile")
-def test_an_upload_that_ends_process_after_process_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upload_that_ends_many_processes_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_pool, "MAX_FAULTS_LISTED", 2)
-    members = [(f"{index}.png", obedient(b"crash", index)) for index in range(9)]
+    members = [(f"{index}.png", commanding(b"crash", index)) for index in range(9)]
     error = refused(zipped(members), 9, 1)
     assert error.faults == tuple(f"{index}.png ended the decoding process" for index in range(2))
 
@@ -252,7 +255,7 @@ def test_a_process_that_does_not_start_is_no_fault_of_the_upload(monkeypatch: py
     assert forked_processes() == set()
 
 
-def test_a_job_that_lets_go_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_job_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stop(Exception):
         pass
 
@@ -264,7 +267,7 @@ def test_a_job_that_lets_go_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -
     assert forked_processes() == set()
 
 
-def test_shared_memory_cannot_be_made_shorter_under_its_reader() -> None:
+def test_shared_memory_cannot_be_truncated() -> None:
     shape = WindowShape(SIZE, 2, 10)
     descriptor = new_memory(shape)
     window = SharedWindow(shape, descriptor)
@@ -277,7 +280,7 @@ def test_shared_memory_cannot_be_made_shorter_under_its_reader() -> None:
     assert not window.pixels.any()
 
 
-def test_as_many_processes_as_cores_where_they_can_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_one_process_per_core_if_they_can_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, expected in ((1, 1), (3, 3), (64, decoder_pool.MAX_PROCESSES)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
         assert decoder_pool.processes_of(None) == expected
@@ -286,7 +289,7 @@ def test_as_many_processes_as_cores_where_they_can_be_limited(monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("hostile")
-def test_an_entry_that_crashes_the_decoder_is_rejected_others_are_scored(service: Service) -> None:
+def test_only_the_entry_that_crashes_the_decoder_is_rejected(service: Service) -> None:
     context = service.context
     context.settings = context.settings.model_copy(update={"decoding_processes": 1})
     slug = service.competition()
@@ -309,19 +312,19 @@ def test_an_entry_that_crashes_the_decoder_is_rejected_others_are_scored(service
 
 
 def test_photographs_are_decoded_by_limited_processes(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    counts: list[int] = []
 
     def read(*args: Any, processes: int = 0, **options: Any) -> Any:
-        asked.append(processes)
+        counts.append(processes)
         return read_references(*args, **options)
 
     monkeypatch.setattr(reference_features, "read_references", read)
     service.context.settings = service.context.settings.model_copy(update={"decoding_processes": 1})
     service.competition({"train": noise_images(20)})
-    assert set(asked) == {1}
+    assert set(counts) == {1}
 
 
-def test_the_setting_decides(service: Service) -> None:
+def test_the_setting_decides_the_number_of_processes(service: Service) -> None:
     settings = service.context.settings
     assert decoder_pool.processes_of(settings.decoding_processes) == 0
     default = settings.model_copy(update={"decoding_processes": None})

@@ -1,4 +1,4 @@
-"""A GPU that is lost ends the worker process, not the entries."""
+"""A lost GPU ends the worker process but fails no entry."""
 
 import time
 from collections.abc import Iterator
@@ -70,12 +70,12 @@ def pass_time(service: Service, by: timedelta) -> None:
 
 
 def next_process(service: Service) -> WorkerContext:
-    """The process that takes the place of one that has ended."""
+    """The process that replaces an ended one."""
     context = service.context
     return WorkerContext.open(context.settings, context.broker)
 
 
-def test_the_job_goes_back_without_an_attempt_and_the_process_ends(
+def test_the_job_is_requeued_without_an_attempt_and_the_process_ends(
     service: Service, entries: list[str], monkeypatch: pytest.MonkeyPatch, losses: Any
 ) -> None:
     with monkeypatch.context() as patch:
@@ -94,7 +94,7 @@ def test_the_job_goes_back_without_an_attempt_and_the_process_ends(
 def test_a_loss_while_a_network_is_loaded_ends_the_process(
     service: Service, entries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is loaded then, so that a self-test would find nothing."""
+    """No extractor is loaded at that time, so a self-test would find nothing."""
     monkeypatch.setattr(worker_context, "load", lost)
     with pytest.raises(SystemExit):
         run_next(next_process(service), Queue.SCORE)
@@ -105,7 +105,7 @@ def test_a_loss_while_a_network_is_loaded_ends_the_process(
 def test_no_number_of_losses_fails_an_entry(
     service: Service, entries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process is suspected after each, and here nothing else is wrong: each that follows claims again."""
+    """Every loss makes the process suspect. Nothing else is wrong, so the next process claims again."""
     with monkeypatch.context() as patch:
         patch.setattr(Tiny, "features", lost)
         for _ in range(50):
@@ -118,17 +118,17 @@ def test_no_number_of_losses_fails_an_entry(
     pass_time(service, timedelta(hours=1))
     service.run_jobs()
     assert statuses(service, entries) == ["scored"] * ENTRIES
-    assert device_losses.value == 0, "after a success the next loss is the first again"
+    assert device_losses.value == 0, "a success resets the count"
 
 
-def test_the_next_process_asks_the_gpu_before_it_claims(
+def test_the_next_process_checks_the_gpu_before_it_claims(
     service: Service, entries: list[str], monkeypatch: pytest.MonkeyPatch, losses: Any
 ) -> None:
-    asked: list[str] = []
+    probed: list[str] = []
     answers: list[str | None] = ["The GPU 'cuda' does not work: no answer", None]
 
     def answer(device: str) -> str | None:
-        asked.append(device)
+        probed.append(device)
         return answers.pop(0)
 
     monkeypatch.setattr(self_test, "device_fault", answer)
@@ -136,16 +136,16 @@ def test_the_next_process_asks_the_gpu_before_it_claims(
     context = next_process(service)
     assert not run_next(context, Queue.SCORE)
     assert "does not work" in (context.health.problem or "")
-    assert not run_next(context, Queue.SCORE), "it pauses"
-    assert asked == ["cuda"]
+    assert not run_next(context, Queue.SCORE), "the process pauses"
+    assert probed == ["cuda"]
     context.health.claims_from -= PAUSE_SECONDS[0]
     assert run_next(context, Queue.SCORE)
-    assert asked == ["cuda", "cuda"]
+    assert probed == ["cuda", "cuda"]
     assert losses.value == 0
     assert "scored" in statuses(service, entries)
 
 
-def test_processes_that_lose_their_gpu_one_after_the_other_pause_longer(service: Service, losses: Any) -> None:
+def test_successive_losses_lead_to_longer_pauses(service: Service, losses: Any) -> None:
     for lost_so_far, pause in ((1, 0.0), (2, PAUSE_SECONDS[0]), (3, PAUSE_SECONDS[1]), (9, PAUSE_SECONDS[-1])):
         losses.value = lost_so_far
         health = next_process(service).health
@@ -153,10 +153,10 @@ def test_processes_that_lose_their_gpu_one_after_the_other_pause_longer(service:
         assert pause - 5 < waits <= pause
 
 
-def test_a_loss_that_the_self_test_finds_ends_the_process_too(
+def test_a_loss_found_by_the_self_test_ends_the_process(
     service: Service, entries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job failed by itself; no attempt is counted, since the GPU may have been the cause."""
+    """The job failed with another error, but the GPU may be the cause, so no attempt counts."""
 
     def fail(*_: Any, **__: Any) -> Any:
         monkeypatch.setattr(Tiny, "features", lost)
@@ -201,7 +201,7 @@ main()
 """
 
 
-def test_a_worker_goes_on_with_a_new_process(service: Service, entries: list[str], tmp_path: Path) -> None:
+def test_a_worker_continues_with_a_new_process(service: Service, entries: list[str], tmp_path: Path) -> None:
     variables = {"KENNEL_RETRY_FACTOR": "0.001", "RECORD": str(tmp_path / "record")}
     with worker_process(LOSING, service.context.settings, **variables) as worker:
         deadline = time.monotonic() + PATIENCE
@@ -211,18 +211,20 @@ def test_a_worker_goes_on_with_a_new_process(service: Service, entries: list[str
     assert statuses(service, entries) == ["scored"] * ENTRIES, worker.output
     assert "this process ends because its GPU is lost" in worker.output
     words = [line.split() for line in (tmp_path / "record").read_text().splitlines()]
-    assert [each[0] for each in words[:3]] == ["lost", "probed", "computed"]
-    assert words[0][-1] != words[1][-1] == words[2][-1], "a process of its own begins"
+    assert [entry[0] for entry in words[:3]] == ["lost", "probed", "computed"]
+    assert words[0][-1] != words[1][-1] == words[2][-1], "a new process starts"
     assert {job.attempts for job in jobs(service)} == {1}
     assert sum(job.deferrals for job in jobs(service)) == 1
 
 
-# What a worker starts with.
+# Checks at the start
 
 
-@pytest.mark.parametrize(("device", "asked"), [("cuda:3", ["cuda:3"]), ("cuda", ["cuda"]), ("cpu", []), ("auto", [])])
-def test_a_scoring_worker_refuses_a_gpu_that_does_not_compute(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, device: str, asked: list[str]
+@pytest.mark.parametrize(
+    ("device", "expected"), [("cuda:3", ["cuda:3"]), ("cuda", ["cuda"]), ("cpu", []), ("auto", [])]
+)
+def test_a_scoring_worker_refuses_a_gpu_that_does_not_work(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, device: str, expected: list[str]
 ) -> None:
     found: list[str] = []
 
@@ -238,16 +240,16 @@ def test_a_scoring_worker_refuses_a_gpu_that_does_not_compute(
         startup.refuse_to_start(SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queue_names))))
 
     start("check")
-    assert not found, "it computes nothing on a GPU"
-    if asked:
+    assert not found, "the queue needs no GPU"
+    if expected:
         with pytest.raises(SystemExit, match=f"The GPU '{device}' does not work"):
             start("score", "prepare")
     else:
         start("score", "prepare")
-    assert found == asked
+    assert found == expected
 
 
-def test_the_setting_of_a_device_is_read(settings: Settings) -> None:
+def test_the_device_setting_is_read(settings: Settings) -> None:
     options = extractor_options_of(settings.model_copy(update={"device": "cuda:3"}))
     assert (options.device, options.device_index) == ("cuda", 3)
     for wrong in ("cuda:", "cuda:x", "gpu", "cuda:-1", "cpu:0"):
@@ -255,7 +257,7 @@ def test_the_setting_of_a_device_is_read(settings: Settings) -> None:
             Settings.model_validate(settings.model_dump() | {"device": wrong})
 
 
-def test_a_network_without_room_takes_that_of_others(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extractor_without_room_unloads_others(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     context = service.context
     context.extractor("tiny@1")
     begun: list[int] = []
@@ -279,7 +281,7 @@ def test_a_network_without_room_takes_that_of_others(service: Service, monkeypat
         context.extractor("efficientnet_lite2@1")
 
 
-def test_a_loss_is_not_taken_for_a_problem_of_the_worker(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_is_not_reported_as_a_worker_problem(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     service.context.extractor("tiny@1")
     monkeypatch.setattr(Tiny, "features", lost)
     with pytest.raises(DeviceLost):

@@ -1,4 +1,4 @@
-"""The processes of one worker compute on its device one at a time, and do everything else beside each other."""
+"""A worker's processes compute on its device one at a time, and do everything else in parallel."""
 
 import os
 import time
@@ -32,7 +32,7 @@ FORK = get_context("fork")
 
 @contextmanager
 def forked(act: Callable[[Connection], object]) -> Iterator[tuple[Any, Connection]]:
-    """A process forked as Celery forks those for jobs, and the connection that ``act`` has the other end of."""
+    """Fork a process as Celery does for jobs. The value is the process and a connection to ``act``."""
     ours, theirs = FORK.Pipe()
     process = FORK.Process(target=act, args=(theirs,))
     process.start()
@@ -44,7 +44,7 @@ def forked(act: Callable[[Connection], object]) -> Iterator[tuple[Any, Connectio
 
 
 def compute(connection: Connection) -> None:
-    """Take a turn, say so, and end it when told to."""
+    """Take a turn, report it, and end it on request."""
     with device_turn():
         connection.send("computes")
         connection.recv()
@@ -53,29 +53,29 @@ def compute(connection: Connection) -> None:
 
 
 def wait_publicly(connection: Connection) -> None:
-    """Wait for a turn with a public job, and say so."""
+    """Wait for a turn with a public job and report it."""
     _wait(connection, public=True)
 
 
 def wait_in_the_background(connection: Connection) -> None:
-    """Wait for a turn with another job, and say so."""
+    """Wait for a turn with another job and report it."""
     _wait(connection, public=False)
 
 
 def _wait(connection: Connection, *, public: bool) -> None:
     waits: list[bool] = []
 
-    def say_once() -> None:
+    def report_once() -> None:
         if not waits:
             connection.send("waits")
         waits.append(True)
 
-    with device_turn(say_once, public=public):
+    with device_turn(report_once, public=public):
         connection.send("computes")
 
 
 def may_another_process_compute() -> bool:
-    """Whether a process forked now would get its turn at once."""
+    """Whether a process forked now would get its turn immediately."""
     child = os.fork()
     if child == 0:
         free = try_lock(device_turns._file, 0)
@@ -83,7 +83,7 @@ def may_another_process_compute() -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_turn_comes_when_the_other_process_ends_its_own() -> None:
+def test_a_turn_starts_when_the_other_process_ends_its_turn() -> None:
     waited: list[str] = []
     with forked(compute) as (_, connection):
         assert connection.recv() == "computes"
@@ -100,15 +100,15 @@ def test_a_turn_comes_when_the_other_process_ends_its_own() -> None:
         assert may_another_process_compute()
 
 
-def test_a_turn_ends_with_its_process_however_that_ends() -> None:
+def test_a_turn_ends_with_its_killed_process() -> None:
     with forked(compute) as (process, connection):
         assert connection.recv() == "computes"
         with device_turn(process.kill):
             pass
 
 
-def test_who_need_not_wait_any_more_takes_no_turn() -> None:
-    """A lost lease, or a worker that is stopped."""
+def test_an_interrupted_wait_takes_no_turn() -> None:
+    """For example after a lost lease or a stop of the worker."""
 
     class Stop(Exception):
         pass
@@ -127,7 +127,7 @@ def test_who_need_not_wait_any_more_takes_no_turn() -> None:
         assert may_another_process_compute()
 
 
-def test_only_public_jobs_make_others_let_go() -> None:
+def test_only_public_jobs_preempt_others() -> None:
     with device_turn():
         assert not is_wanted()
         with forked(wait_in_the_background) as (_, connection):
@@ -136,11 +136,11 @@ def test_only_public_jobs_make_others_let_go() -> None:
         with forked(wait_publicly) as (_, connection):
             assert connection.recv() == "waits"
             assert is_wanted()
-        assert not is_wanted(), "who waited is gone"
+        assert not is_wanted(), "nobody waits any more"
 
 
-def test_a_background_job_lets_go_for_a_score_that_waits_for_the_device(service: Service) -> None:
-    """The score is claimed already, so that nothing waits in the queue."""
+def test_a_background_job_yields_to_a_score_that_waits_for_the_device(service: Service) -> None:
+    """The score is already claimed, so nothing waits in the queue."""
     context: WorkerContext = service.context
     now = context.now()
     context.now = lambda: now
@@ -152,16 +152,16 @@ def test_a_background_job_lets_go_for_a_score_that_waits_for_the_device(service:
             progress("features", 0.5)
 
 
-def test_who_waits_for_a_process_that_computes_does_not_stall() -> None:
-    """Their progress changes with the other's batches, and does not without."""
+def test_waiting_for_a_computing_process_is_no_stall() -> None:
+    """The progress of the waiting process changes with the batches of the computing one, and only then."""
     computing, waiting = (TakingTurns(load("tiny", options=ExtractorOptions(batch_size=1))) for _ in range(2))
 
-    def compute_when_told(connection: Connection) -> None:
-        def tell(_: float) -> None:
+    def compute_on_request(connection: Connection) -> None:
+        def report_batch(_: float) -> None:
             connection.send("a batch")
             connection.recv()
 
-        computing.features(noise_images(1, count=3), progress=tell)
+        computing.features(noise_images(1, count=3), progress=report_batch)
 
     def share_while_waiting() -> float:
         shares: list[float] = []
@@ -175,19 +175,17 @@ def test_who_waits_for_a_process_that_computes_does_not_stall() -> None:
         return shares[0]
 
     seen: list[float] = []
-    with forked(compute_when_told) as (_, connection):
+    with forked(compute_on_request) as (_, connection):
         for _batch in range(3):
             assert connection.recv() == "a batch"
             seen.append(share_while_waiting())
-            assert share_while_waiting() == seen[-1], "nothing was computed in between"
-            connection.send("go on")
+            assert share_while_waiting() == seen[-1], "no batch was computed in between"
+            connection.send("continue")
     assert seen[0] != seen[1] != seen[2]
     assert max(seen) < 1e-5
 
 
-def test_features_are_computed_in_turn_and_the_rest_of_a_score_is_not(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_features_are_computed_in_turns(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
     service.submit("ada", slug, zip_of(noise_images(5)))
     assert run_next(service.context, Queue.CHECK)
@@ -239,7 +237,7 @@ def features(self, *arguments, **options):
     try:
         return compute(self, *arguments, **options)
     finally:
-        write("ends")  # also of a private score that lets go for a public one
+        write("ends")  # also for a private score that yields to a public one
 
 Tiny.features = features
 score.decoded_images.submission_images = images
@@ -271,7 +269,7 @@ def test_a_worker_of_two_processes_decodes_an_entry_while_it_computes(service: S
     lines = [line.split() for line in (tmp_path / "record").read_text().splitlines()]
     computed = [line for line in lines if line[0] != "decoded"]
     pairs = list(zip(computed[::2], computed[1::2], strict=True))
-    assert [(begin[0], end[0]) for begin, end in pairs] == [("begins", "ends")] * len(pairs), "one after the other"
+    assert [(begin[0], end[0]) for begin, end in pairs] == [("begins", "ends")] * len(pairs), "one at a time"
     assert all(begin[1] == end[1] for begin, end in pairs)
     first_end = lines.index(computed[1])
-    assert len({pid for what, pid in lines[:first_end] if what == "decoded"}) == 2, "both had images by then"
+    assert len({pid for what, pid in lines[:first_end] if what == "decoded"}) == 2, "both entries were decoded by then"

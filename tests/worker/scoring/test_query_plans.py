@@ -1,4 +1,4 @@
-"""Nothing that workers do for an entry, or again and again, reads a table that grows from end to end."""
+"""Workers never read a whole growing table, either for an entry or in periodic tasks."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -13,7 +13,7 @@ from worker.maintenance import cleanup
 from worker.maintenance.sweeper import sweep_once
 
 
-def test_an_entry_is_checked_scored_and_examined_by_indexes(service: Service) -> None:
+def test_the_jobs_of_an_entry_use_indexes(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     with recorded_statements() as statements:
@@ -23,20 +23,20 @@ def test_an_entry_is_checked_scored_and_examined_by_indexes(service: Service) ->
         assert sql_statements.read_whole(session.connection(), statements) == {}
 
 
-def test_periodic_tasks_find_their_work_by_indexes(service: Service) -> None:
+def test_periodic_tasks_use_indexes(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     context = replace(service.context, settings=service.context.settings.model_copy(update={"kept_zip_days": 1}))
     later = replace(context, now=lambda: service.context.now() + timedelta(days=1000))
     with recorded_statements() as statements:
-        for each in (context, later):
-            sweep_once(each)
-            send_due_mails(each)
-            post_due_deliveries(each)
-            cleanup.clean_up_uploads(each)
-            cleanup.remove_orphaned_blobs(each)
-            cleanup.remove_expired_rows(each)
-            cleanup.remove_refused_zips(each)
-            cleanup.remove_old_zips(each)
+        for worker_context in (context, later):
+            sweep_once(worker_context)
+            send_due_mails(worker_context)
+            post_due_deliveries(worker_context)
+            cleanup.clean_up_uploads(worker_context)
+            cleanup.remove_orphaned_blobs(worker_context)
+            cleanup.remove_expired_rows(worker_context)
+            cleanup.remove_refused_zips(worker_context)
+            cleanup.remove_old_zips(worker_context)
     with service.context.sessions() as session:
         assert sql_statements.read_whole(session.connection(), statements) == {}

@@ -1,4 +1,4 @@
-"""Recording results while the database is busy, away, or silent about a commit, and what a worker then says."""
+"""Recording results while the database is busy, down, or does not acknowledge a commit, and the worker's log."""
 
 import logging
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def checked(service: Service, slug: str) -> str:
 
 @contextmanager
 def impatient(service: Service) -> Iterator[None]:
-    """The worker's transactions wait for a lock no longer than 50 ms."""
+    """Limit the worker's waits for a lock to 50 ms."""
 
     def set_timeout(connection: Connection) -> None:
         connection.exec_driver_sql("SET LOCAL lock_timeout = '50ms'")
@@ -56,17 +56,17 @@ def impatient(service: Service) -> Iterator[None]:
 
 
 def state_of(service: Service, entry: str) -> tuple[str, int, list[int]]:
-    """The entry's status, its measurements, and the attempts that its finished scoring jobs took."""
+    """The entry's status, the number of measurements, and the attempts of its finished scoring jobs."""
     with service.context.sessions() as session:
         submission = session.query(Submission).filter_by(id=entry).one()
         jobs = session.query(Job).filter_by(submission_ref=submission.ref, queue="score", state="done")
         return submission.status, session.query(Measurement).count(), [job.attempts for job in jobs]
 
 
-def test_a_score_waits_until_a_lock_is_free(
+def test_recording_waits_until_a_lock_is_free(
     service: Service, slug: str, checked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While an organizer publishes, the competition is locked against the private track's job."""
+    """A publication locks the competition, which the private track's job needs."""
     pauses = []
     with service.context.sessions.begin() as publishing:
         competitions.lock_competition(publishing, slug, share=False)
@@ -83,7 +83,7 @@ def test_a_score_waits_until_a_lock_is_free(
     assert state_of(service, checked) == ("scored", 1, [1])
 
 
-def test_a_score_waits_until_the_database_takes_writes(
+def test_recording_waits_until_the_database_accepts_writes(
     service: Service, checked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
@@ -112,7 +112,7 @@ def test_a_commit_without_an_acknowledgement_is_recorded_once(
     assert state_of(service, checked) == ("scored", 1, [1])
 
 
-def test_a_database_that_stays_away_costs_an_attempt(
+def test_a_long_database_outage_costs_an_attempt(
     service: Service, slug: str, checked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("worker.runtime.recording.sleep", lambda _: None)
@@ -123,12 +123,12 @@ def test_a_database_that_stays_away_costs_an_attempt(
 
 
 def lost(*_: object, **__: object) -> None:
-    """What a database that went away raises."""
+    """Raise the error of a lost database connection."""
     raise OperationalError("SELECT secret", {"password": "hunter2"}, OSError("it went away"))
 
 
 def broken(*_: object, **__: object) -> None:
-    """An error of ours."""
+    """Raise a programming error."""
     raise ZeroDivisionError
 
 
@@ -153,7 +153,7 @@ def test_a_task_without_blob_store_ends_in_one_line(service: Service, caplog: py
 
 
 @pytest.mark.parametrize(("fault", "tracebacks"), [(lost, 0), (broken, 1)], ids=["lost", "ours"])
-def test_a_failed_attempt_has_a_traceback_only_where_it_is_unexpected(
+def test_only_unexpected_failures_have_a_traceback(
     service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: object, tracebacks: int
 ) -> None:
     slug = service.competition()

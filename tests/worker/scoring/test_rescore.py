@@ -1,4 +1,4 @@
-"""A recorded score computed again from its stored zip: equal, or reported as different with the reason."""
+"""A recorded score computed again from its stored zip is equal, or reported as different with the reason."""
 
 import io
 import json
@@ -29,7 +29,7 @@ from worker.scoring.verify import ComparisonOutcome
 
 
 def scored_entry(service: Service) -> str:
-    """The id of an entry that is scored on both tracks."""
+    """The id of an entry scored on both tracks."""
     return str(service.scored("ada", service.competition(), noise_images(10))["id"])
 
 
@@ -38,7 +38,7 @@ kept, service = kept_fixtures(scored_entry)
 
 @pytest.fixture
 def entry(kept: KeptState[str]) -> str:
-    """Its id."""
+    """The id of the scored entry."""
     return kept.result
 
 
@@ -47,7 +47,7 @@ def verified(service: Service, submission_id: str, *, verify: bool = True) -> li
 
 
 def refusal(service: Service, submission_id: str) -> KennelError:
-    """The error of an attempt, which is one sentence."""
+    """The error of an attempt, in one line."""
     with pytest.raises(KennelError) as error:
         verified(service, submission_id)
     assert "\n" not in error.value.message
@@ -62,7 +62,7 @@ def row_of(service: Service, submission_id: str) -> Submission:
 
 
 def artifact_of(service: Service, submission_id: str) -> str:
-    """Where the distances of that measurement lie."""
+    """The key of the public measurement's distances."""
     key = newest(service, submission_id).artifact_key
     assert key is not None
     return key
@@ -79,12 +79,12 @@ def newest(service: Service, submission_id: str) -> Measurement:
 
 
 def values_of(row: Job | Measurement) -> dict[str, Any]:
-    """All columns but the identity."""
+    """All columns except the id."""
     return {column.name: getattr(row, column.name) for column in row.__table__.columns if column.name != "id"}
 
 
 def falsify(service: Service, submission_id: str, recorded: Mapping[str, Any] | None = None, **changes: Any) -> None:
-    """Add a newer public measurement with false values. ``said`` is its provenance."""
+    """Add a newer public measurement with false values and with ``recorded`` in its provenance."""
     true = newest(service, submission_id)
     with service.context.sessions.begin() as session:
         done = session.get_one(Job, true.job_id)
@@ -95,20 +95,20 @@ def falsify(service: Service, submission_id: str, recorded: Mapping[str, Any] | 
         session.add(Measurement(**(values | changes)))
 
 
-# Equal.
+# Equal results
 
 
-def test_both_tracks_are_equal_bit_for_bit(service: Service, entry: str) -> None:
+def test_both_tracks_are_exactly_equal(service: Service, entry: str) -> None:
     tracks = verified(service, entry)
-    assert [each.recorded.track for each in tracks] == ["public", "private"]
-    for each in tracks:
-        assert each.comparison is not None
-        assert (each.comparison.outcome, each.differences) == (ComparisonOutcome.IDENTICAL, ())
-        assert each.scores.fid == each.recorded.row.fid
+    assert [track.recorded.track for track in tracks] == ["public", "private"]
+    for track in tracks:
+        assert track.comparison is not None
+        assert (track.comparison.outcome, track.differences) == (ComparisonOutcome.IDENTICAL, ())
+        assert track.scores.fid == track.recorded.row.fid
     assert tracks[0].scores.fid != tracks[1].scores.fid
 
 
-def test_a_provenance_has_all_that_a_rescore_needs(service: Service, entry: str) -> None:
+def test_a_provenance_has_everything_that_a_rescore_needs(service: Service, entry: str) -> None:
     provenance = newest(service, entry).provenance
     assert provenance["zip_sha256"] == row_of(service, entry).sha256
     assert provenance["blas_threads"] >= 1
@@ -118,7 +118,7 @@ def test_a_provenance_has_all_that_a_rescore_needs(service: Service, entry: str)
         assert provenance[name], name
 
 
-def test_nothing_is_recorded_and_nothing_left_behind(
+def test_a_rescore_records_nothing_and_leaves_no_files(
     service: Service, entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def state() -> list[int]:
@@ -149,11 +149,11 @@ def test_every_stage_of_a_score_is_reported(service: Service, monkeypatch: pytes
     stages = [stage for stage, _ in steps]
     once = ["decoding", "features", "neighbours", "frechet", "evidence"]
     assert list(dict.fromkeys(stages)) == ["checking", *once]
-    assert stages.count("evidence") == 4, "begun and done, twice"
+    assert stages.count("evidence") == 4, "start and end, twice"
     assert [fraction for stage, fraction in steps if stage == "evidence"] == [0.0, 1.0] * 2
 
 
-# Not equal.
+# Different results
 
 
 @pytest.mark.parametrize("name", ["fid", "memorization_distance"])
@@ -171,7 +171,7 @@ def test_a_false_number_is_found(service: Service, entry: str, name: str) -> Non
     assert public.comparison.images == 0
 
 
-def test_a_last_bit_is_reported(service: Service, entry: str) -> None:
+def test_a_difference_in_the_last_bit_is_reported(service: Service, entry: str) -> None:
     falsify(service, entry, fid=float(np.nextafter(newest(service, entry).fid, np.inf)))
     comparison = verified(service, entry)[0].comparison
     assert comparison is not None
@@ -208,21 +208,21 @@ def test_another_zip_is_refused(service: Service, entry: str) -> None:
     assert refusal(service, entry).slug == "blob-missing"
 
 
-# What differs, and what cannot be done here.
+# Differences, and scores that can't be repeated here
 
 
-def test_other_versions_are_notes_beside_the_result(service: Service, entry: str) -> None:
+def test_other_versions_are_notes(service: Service, entry: str) -> None:
     falsify(service, entry, {"numpy": "1.0", "batch_size": 3}, scorer_version="0")
     public = verified(service, entry)[0]
     assert public.comparison is not None
-    assert public.comparison.outcome is ComparisonOutcome.IDENTICAL, "tiny does not depend on its batch"
+    assert public.comparison.outcome is ComparisonOutcome.IDENTICAL, "tiny does not depend on the batch size"
     numpy, scorer = public.differences
     assert numpy == f"numpy: 1.0 then, {np.__version__} now"
     assert scorer.startswith("scorer version: 0 then")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_sum_is_shared_by_as_many_threads_as_then(service: Service, entry: str, threads: int) -> None:
+def test_sums_use_the_recorded_number_of_threads(service: Service, entry: str, threads: int) -> None:
     falsify(service, entry, {"blas_threads": threads})
     assert verified(service, entry)[0].differences == ()
 
@@ -239,7 +239,7 @@ def test_a_sum_is_shared_by_as_many_threads_as_then(service: Service, entry: str
         ),
     ],
 )
-def test_what_cannot_be_repeated_here_is_one_sentence(
+def test_scores_that_cannot_be_repeated_are_one_sentence(
     service: Service, entry: str, recorded: dict[str, str], slug: str
 ) -> None:
     falsify(service, entry, recorded)
@@ -249,22 +249,22 @@ def test_what_cannot_be_repeated_here_is_one_sentence(
     assert error.message.startswith("The public score can't be repeated here: ")
 
 
-def test_a_reference_that_is_gone_is_one_sentence(service: Service, entry: str) -> None:
+def test_a_missing_reference_is_one_sentence(service: Service, entry: str) -> None:
     falsify(service, entry, {"reference": "0" * 64})
     assert refusal(service, entry).slug == "no-reference"
 
 
-def test_what_was_never_measured_is_one_sentence(service: Service) -> None:
+def test_an_entry_without_measurements_is_one_sentence(service: Service) -> None:
     slug = service.competition()
     waiting = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
     assert refusal(service, waiting).slug == "not-measured"
     assert isinstance(refusal(service, "nobody"), NotFound)
 
 
-# The options in a provenance.
+# The options in a provenance
 
 
-def test_options_are_those_of_the_provenance() -> None:
+def test_options_come_from_the_provenance() -> None:
     base = ExtractorOptions(weights_dir=Path("weights"), weights_sha256={"inception_v3": "a"}, device="auto")
     recorded = {"device": "cpu", "batch_size": 5, "threads": 3}
     options = options_from(recorded | {"weights_sha256": "b", "precision": "float32", "torch": "2"}, base)
@@ -278,17 +278,17 @@ def test_a_worker_repeats_a_measurement_on_its_own_gpu() -> None:
     assert options_from({"device": "cpu"}, base).device == "cpu"
 
 
-def test_what_is_no_option_is_left_out() -> None:
+def test_other_provenance_fields_are_ignored() -> None:
     base = ExtractorOptions(threads=2)
     assert options_from({"precision": "float64", "torch": "2"}, base) == base
     assert options_from({}, base) == base
 
 
-# The command.
+# The command
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *argv: object) -> tuple[int, str, str]:
-    """Exit status, output and errors of the ``kennel`` command."""
+    """Run ``kennel`` and return its exit status, output and errors."""
     monkeypatch.setattr(sys, "argv", ["kennel", *map(str, argv)])
     with pytest.raises(SystemExit) as end:
         main.main()
@@ -296,7 +296,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
     return end.value.code, *capsys.readouterr()
 
 
-def test_the_command_finds_the_service_by_its_data_folder(
+def test_the_command_finds_the_service_from_its_data_folder(
     service: Service,
     entry: str,
     tmp_path: Path,
@@ -314,10 +314,10 @@ def test_the_command_finds_the_service_by_its_data_folder(
     assert "  not equal\n  note: numpy: 1.0 then" in out
     assert "recorded 1.0\n" in out
     status, out, _ = run(monkeypatch, capsys, "rescore", entry, "--data", tmp_path)
-    assert (status, "recorded" in out) == (0, False), "without --verify it only prints what it finds"
+    assert (status, "recorded" in out) == (0, False), "without --verify it only prints the results"
 
 
-def test_the_command_finds_the_service_by_the_environment(
+def test_the_command_finds_the_service_from_the_environment(
     service: Service, entry: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in addresses(service.context.settings).items():

@@ -1,4 +1,4 @@
-"""``kennel score``: two zips in, numbers and evidence out, in bounded memory."""
+"""``kennel score``: numbers and evidence from two zips, in bounded memory."""
 
 import io
 import json
@@ -37,7 +37,7 @@ WITH_EVIDENCE = [*STAGES, "held-out-decoding", "mirrored", "held-out", "grounds"
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary files are made."""
+    """The folder for temporary files."""
     (folder := tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     return folder
@@ -50,7 +50,7 @@ def written(path: Path, images: NDArray[np.uint8], names: list[str] | None = Non
 
 
 def coarse(seed: int, count: int) -> NDArray[np.uint8]:
-    """Images (count, 64, 64, 3) of 8 x 8 squares: small in a zip, large when decoded."""
+    """Images (count, 64, 64, 3) of 8 x 8 squares, small in a zip and large when decoded."""
     return noise_images(seed, count, 8).repeat(8, axis=1).repeat(8, axis=2)
 
 
@@ -65,11 +65,11 @@ def scored(submission: Path, reference: Path, **changes: Any) -> dict[str, Any]:
     return score_files(submission, reference, "tiny", **(wanted | changes))
 
 
-# Right.
+# Correct numbers
 
 
-def test_the_numbers_are_those_of_the_images_in_memory(tmp_path: Path) -> None:
-    """Mapped or not, cut up or not: the definition, applied to the decoded arrays."""
+def test_numbers_equal_those_of_images_in_memory(tmp_path: Path) -> None:
+    """Memory maps and batches give the same numbers as the definition on decoded arrays."""
     generated, training = noise_images(1, 30), noise_images(2, 50)
     report = scored(written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training))
     extractor = load("tiny", options=ExtractorOptions())
@@ -83,8 +83,8 @@ def test_the_numbers_are_those_of_the_images_in_memory(tmp_path: Path) -> None:
     assert report["provenance"]["pillow"]
 
 
-def test_published_features_take_the_place_of_reference_images(tmp_path: Path) -> None:
-    """As the authors of 2019 wrote them; their mean and covariance must be theirs."""
+def test_published_features_replace_reference_images(tmp_path: Path) -> None:
+    """The format is that of the 2019 competition. Mean and covariance must match the features."""
     generated, training = written(tmp_path / "g.zip", noise_images(1, 30)), noise_images(2, 50)
     features = load("tiny", options=ExtractorOptions()).features(training)
     file = tmp_path / "public_feats.npz"
@@ -107,8 +107,8 @@ def test_published_features_take_the_place_of_reference_images(tmp_path: Path) -
         scored(generated, file)
 
 
-def test_a_reference_of_other_sizes_is_widened_on_the_way(tmp_path: Path) -> None:
-    """A photograph of another size among the others makes all of them float32, in a file too."""
+def test_a_reference_of_other_sizes_becomes_float32(tmp_path: Path) -> None:
+    """One photograph of another size makes all of them float32, also in a file."""
     training = io.BytesIO()
     with zipfile.ZipFile(training, "w") as archive:
         for index, size in enumerate([16, 16, 24, 16, 40]):
@@ -119,14 +119,14 @@ def test_a_reference_of_other_sizes_is_widened_on_the_way(tmp_path: Path) -> Non
     expected = read_references(training, 16)
     assert str(expected.images.dtype) == "float32"
     own, other = (
-        load("tiny", options=ExtractorOptions()).features(each) for each in (noise_images(9), expected.images)
+        load("tiny", options=ExtractorOptions()).features(images) for images in (noise_images(9), expected.images)
     )
     report = scored(written(tmp_path / "g.zip", noise_images(9)), tmp_path / "t.zip")
     assert report["memorization_distance"] == memorization_distance(own, other)
 
 
 def test_the_closest_pairs_are_named(tmp_path: Path) -> None:
-    """Of nine images two come from the reference, one of them a little changed."""
+    """Two of nine images come from the reference, one of them slightly changed."""
     generated, training = noise_images(1, 9), noise_images(2, 12)
     generated[4] = training[7]
     generated[2] = training[3]
@@ -144,17 +144,17 @@ def test_the_closest_pairs_are_named(tmp_path: Path) -> None:
     assert all(pair["reference"] in order for pair in pairs)
 
 
-def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path) -> None:
-    generated, training, fresh = noise_images(1, 40), noise_images(2, 60), noise_images(3, 50)
+def test_evidence_uses_the_same_features_and_is_reproducible(tmp_path: Path) -> None:
+    generated, training, held_out = noise_images(1, 40), noise_images(2, 60), noise_images(3, 50)
     generated[:20] = training[:20]
     zips = written(tmp_path / "g.zip", generated), written(tmp_path / "t.zip", training)
-    beside = EvidenceOptions(written(tmp_path / "h.zip", fresh))
-    report = scored(*zips, evidence=beside)["evidence"]
-    again = scored(*zips, evidence=beside)["evidence"]
+    options = EvidenceOptions(written(tmp_path / "h.zip", held_out))
+    report = scored(*zips, evidence=options)["evidence"]
+    again = scored(*zips, evidence=options)["evidence"]
     assert [report[part] for part in ("findings", "details", "numbers")] == [
         again[part] for part in ("findings", "details", "numbers")
     ]
-    findings = {each["name"]: each for each in report["findings"]}
+    findings = {finding["name"]: finding for finding in report["findings"]}
     extractor = load("tiny", options=ExtractorOptions())
     own, other = extractor.features(generated), extractor.features(training)
     assert findings["fid"]["standard_error"] == frechet_standard_error(own, statistics_of(other))
@@ -164,16 +164,18 @@ def test_evidence_is_of_the_same_features_and_the_same_every_time(tmp_path: Path
     assert report["details"]["partly_copied"][0]["reference"].endswith(".png")
     assert {"near-copies", "partly-copied"} <= set(report["signs"])
     assert scored(*zips)["evidence"] is None
-    theirs = scored(*zips, evidence=EvidenceOptions(beside.held_out, authors=True))["evidence"]["findings"]
-    different = {each["name"] for each in theirs if each != findings[each["name"]]}
+    by_authors = scored(*zips, evidence=EvidenceOptions(options.held_out, authors=True))["evidence"]["findings"]
+    different = {finding["name"] for finding in by_authors if finding != findings[finding["name"]]}
     assert "relative_mmd" in different
-    assert different <= {"relative_mmd", "z_u", "c_t", "copied_cells"}, "what their code computes otherwise"
+    assert different <= {"relative_mmd", "z_u", "c_t", "copied_cells"}, (
+        "quantities that the authors' code computes differently"
+    )
 
 
-def test_evidence_without_held_out_photographs_says_what_it_lacks(tmp_path: Path) -> None:
+def test_evidence_without_held_out_photographs_states_what_is_missing(tmp_path: Path) -> None:
     zips = written(tmp_path / "g.zip", noise_images(1, 40)), written(tmp_path / "t.zip", noise_images(2, 60))
     report = scored(*zips, evidence=EvidenceOptions(None))["evidence"]
-    findings = {each["name"]: each for each in report["findings"]}
+    findings = {finding["name"]: finding for finding in report["findings"]}
     for name in ("z_u", "c_t", "ndb_over", "partly_copied", "near_copies", "repeats", "relative_mmd"):
         assert findings[name]["value"] is None
         assert findings[name]["sentence"] == "There are no held-out photographs to compare with."
@@ -194,16 +196,16 @@ def test_every_stage_is_reported_from_its_start_to_its_end(tmp_path: Path) -> No
         assert list(dict.fromkeys(stage for stage, _ in steps)) == stages
         assert set(stages) <= STAGES_IN_WORDS.keys()
         for stage in stages:
-            shares = [share for each, share in steps if each == stage]
+            shares = [share for name, share in steps if name == stage]
             assert shares == sorted(shares)
             assert shares[-1] == 1.0
 
 
-# Bounded.
+# Bounded memory and disk
 
 
 def peak(tmp_path: Path, count: int) -> int:
-    """The most bytes that Python and numpy held while ``count`` images were scored against as many."""
+    """The peak memory, in bytes, of Python and numpy when ``count`` images are scored with as many references."""
     generated, training = (written(tmp_path / f"{seed}-{count}.zip", coarse(seed, count)) for seed in (1, 2))
     tracemalloc.start()
     try:
@@ -214,14 +216,14 @@ def peak(tmp_path: Path, count: int) -> int:
 
 
 def test_memory_does_not_grow_with_the_images(tmp_path: Path) -> None:
-    """Six times as many images take far less more memory than their pixels."""
-    peak(tmp_path, 8)  # what is made once, such as the projection of tiny
+    """With six times as many images, memory grows by far less than their pixels."""
+    peak(tmp_path, 8)  # creates what is created only once, such as tiny's projection
     few, many = peak(tmp_path, 200), peak(tmp_path, 1200)
     pixels_more = 2 * (1200 - 200) * 64 * 64 * 3
     assert many - few < pixels_more / 4
 
 
-def test_a_disk_that_is_too_full_is_reported_before_it_is_written_to(
+def test_a_full_disk_is_reported_before_writing(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generated = written(tmp_path / "g.zip", noise_images(1, 20))
@@ -233,7 +235,7 @@ def test_a_disk_that_is_too_full_is_reported_before_it_is_written_to(
     assert list(temporary.iterdir()) == []
 
 
-def test_nothing_is_left_behind(tmp_path: Path, temporary: Path) -> None:
+def test_no_files_are_left(tmp_path: Path, temporary: Path) -> None:
     def interrupt(stage: str, _share: float) -> None:
         if stage == "features":
             assert list(temporary.rglob("*.npy"))
@@ -247,8 +249,8 @@ def test_nothing_is_left_behind(tmp_path: Path, temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
-    """The command itself, interrupted while it decodes."""
+def test_ctrl_c_leaves_no_files(tmp_path: Path, temporary: Path) -> None:
+    """The command is interrupted during decoding."""
     generated = written(tmp_path / "g.zip", coarse(1, 3000))
     command = [Path(sys.executable).with_name("kennel"), "score", generated, "--reference", generated]
     environment = os.environ | {"TMPDIR": str(temporary)}
@@ -256,12 +258,12 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
         [*map(str, command), "--extractor", "tiny"],
         env=environment,
         stderr=subprocess.PIPE,
-        # Tests that run in the background of a shell ignore Ctrl-C, and so would their children.
+        # In the background of a shell, tests and their child processes ignore Ctrl-C.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     end = time.monotonic() + 60
     while not list(temporary.rglob("*.npy*")):
-        assert process.poll() is None, "it ended before it could be interrupted"
+        assert process.poll() is None, "the command ended before the interruption"
         assert time.monotonic() < end
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
@@ -271,7 +273,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-# Refused.
+# Refusals
 
 
 def refusal(submission: Path, reference: Path) -> KennelError:
@@ -293,7 +295,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
             scored(one, other)
 
 
-def test_a_single_image_is_too_few_on_either_side(tmp_path: Path) -> None:
+def test_one_image_is_too_few_for_entry_or_reference(tmp_path: Path) -> None:
     one, many = (written(tmp_path / f"{count}.zip", noise_images(count, count)) for count in (1, 3))
     folder = tmp_path / "folder"
     with zipfile.ZipFile(one) as archive:
@@ -313,7 +315,7 @@ def test_a_single_image_is_too_few_on_either_side(tmp_path: Path) -> None:
 
 
 def test_a_broken_image_is_named(tmp_path: Path) -> None:
-    """The first image is looked at for its size, the others for everything."""
+    """The first image is read for its size, the others completely."""
     good = written(tmp_path / "good.zip", noise_images(1))
     for index in (0, 5):
         content = bytearray(good.read_bytes())
@@ -323,14 +325,14 @@ def test_a_broken_image_is_named(tmp_path: Path) -> None:
         assert f"{index:05}.png" in " ".join([error.message, *error.faults])
 
 
-def test_what_is_no_png_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_no_png_is_named(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "text.zip", "w") as archive:
         archive.writestr("a.png", "hello")
     error = refusal(tmp_path / "text.zip", tmp_path / "text.zip")
     assert error.message.endswith("The first image, a.png, is not a PNG.")
 
 
-def test_weights_that_are_missing_are_reported_first(tmp_path: Path) -> None:
+def test_missing_weights_are_reported_first(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as error:
         score_files(
             tmp_path / "none.zip",
@@ -345,7 +347,7 @@ def test_weights_that_are_missing_are_reported_first(tmp_path: Path) -> None:
     assert error.value.slug == "missing-weights"
 
 
-# The command.
+# The command
 
 
 def test_the_command_prints_json_or_a_table(

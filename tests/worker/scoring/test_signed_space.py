@@ -1,4 +1,4 @@
-"""A signed feature space through the whole service: references, score, penalty and evidence go by signed cosines."""
+"""A signed feature space in the whole service: references, score, penalty and evidence use signed cosines."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,15 +36,14 @@ def catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scored(service: Service, training: Images, images: Images) -> tuple[Vector, Mapping[str, Any], Mapping[str, Any]]:
-    """The distances of an entry's images by definition, by signed cosines; and what the public track and its evidence
-    say of it under a threshold above their mean."""
+    """An entry's signed distances by definition, its public measurement and its evidence, with tau above their mean."""
     references = {"train": training, "held_out": noise_images(7, 40), "private_extra": noise_images(8, 40)}
     track = TrackSpec(extractor=SPEC.name)
     slug = service.competition(references, public=track, private=track)
     entry = service.scored("ada", slug, images)
     compute = Signed(SPEC, ExtractorOptions()).features
     signed, unsigned = (
-        nearest_by_definition(compute(images), compute(training), signed=each)[0] for each in (True, False)
+        nearest_by_definition(compute(images), compute(training), signed=is_signed)[0] for is_signed in (True, False)
     )
     assert signed.mean() > 1.1 * unsigned.mean()
     body = {"method": "manual", "reason": "because", "tau": 1.1 * signed.mean()}
@@ -56,19 +55,19 @@ def scored(service: Service, training: Images, images: Images) -> tuple[Vector, 
     return signed, public, evidence
 
 
-def test_an_entry_is_scored_and_penalised_by_signed_cosines(service: Service) -> None:
+def test_an_entry_is_scored_and_penalised_with_signed_cosines(service: Service) -> None:
     training = noise_images(1, 40)
     opposite = 255 - training[:8]
     distances, public, evidence = scored(service, training, opposite)
     assert public["memorization_distance"] == pytest.approx(distances.mean(), rel=1e-5)
     assert public["penalised"]
     assert public["mifid"] == pytest.approx(public["fid"] / distances.mean(), rel=1e-5)
-    (median,) = (each for each in evidence["findings"] if each["name"] == "distance_50")
+    (median,) = (finding for finding in evidence["findings"] if finding["name"] == "distance_50")
     assert median["value"] == pytest.approx(np.median(distances), rel=1e-5)
 
 
-def test_a_penalty_never_makes_a_score_better(service: Service) -> None:
-    """Beyond a distance of 1, which signed spaces have, 1 / s would."""
+def test_a_penalty_never_improves_a_score(service: Service) -> None:
+    """In signed spaces s can exceed 1, and then 1 / s would improve the score."""
     dark, bright = noise_images(2, 40) // 2, 128 + noise_images(3) // 2
     distances, public, _ = scored(service, dark, bright)
     assert distances.mean() > 1.0

@@ -1,4 +1,4 @@
-"""What a worker refuses to start with, and what it starts without."""
+"""Conditions that stop a worker from starting, and conditions that don't."""
 
 import logging
 import socket
@@ -17,12 +17,14 @@ from worker.runtime import startup
 
 
 def worker_of(*queues: str) -> SimpleNamespace:
-    """What Celery sends when a worker of these queues starts."""
+    """Celery's message when a worker of these queues starts."""
     return SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=queues))))
 
 
 @pytest.mark.parametrize(("ahead", "text"), [(62, "62 s ahead of that of the database"), (-62, "62 s behind that")])
-def test_a_wrong_clock(settings: Settings, monkeypatch: pytest.MonkeyPatch, ahead: int, text: str) -> None:
+def test_a_wrong_clock_stops_a_worker(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, ahead: int, text: str
+) -> None:
     monkeypatch.setattr(startup, "read_settings", lambda: settings)
     startup.refuse_to_start(worker_of("check"))
     monkeypatch.setattr(startup, "utc_now", lambda: datetime.now(UTC) + timedelta(seconds=ahead))
@@ -30,7 +32,7 @@ def test_a_wrong_clock(settings: Settings, monkeypatch: pytest.MonkeyPatch, ahea
         startup.refuse_to_start(worker_of("check"))
 
 
-def test_a_scratch_folder_that_it_cannot_write_to(
+def test_an_unwritable_scratch_folder_stops_a_worker(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -41,7 +43,7 @@ def test_a_scratch_folder_that_it_cannot_write_to(
         startup.refuse_to_start(worker_of("check"))
 
 
-def test_a_queue_server_in_cluster_mode(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_server_in_cluster_mode_stops_a_worker(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(startup, "read_settings", lambda: settings)
     monkeypatch.setattr(Redis, "info", lambda *_: {"cluster_enabled": 1})
     with pytest.raises(SystemExit, match="in cluster mode"):
@@ -58,10 +60,10 @@ def test_a_web_process_with_a_wrong_clock_is_not_ready(service: Service, monkeyp
     assert answer.json()["clock"].startswith("The clock of this machine is ")
 
 
-def test_a_port_for_metrics_that_is_taken_is_told_in_a_sentence(
+def test_a_used_metrics_port_is_reported_in_one_sentence(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two workers of one machine with the same settings: both do their jobs."""
+    """Two workers of one machine with the same settings both work."""
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setattr(startup, "read_settings", lambda: settings.model_copy(update={"metrics_port": port}))

@@ -1,4 +1,4 @@
-"""A broken worker does not fail everybody's entries, and what it lacks or a deploy costs no attempt."""
+"""A broken worker does not fail all entries. Missing requirements and deployments cost no attempt."""
 
 import time
 from dataclasses import replace
@@ -32,7 +32,7 @@ ENTRIES = 5
 
 
 def checked_entries(service: Service) -> list[str]:
-    """Entries of several teams that wait for their public score."""
+    """The ids of entries of several teams that wait for their public score."""
     slug = service.competition()
     entries = []
     for seed, who in enumerate(["ada", "bob", "eve", "ada", "bob"]):
@@ -47,14 +47,14 @@ kept, service = kept_fixtures(checked_entries)
 
 @pytest.fixture
 def checked(kept: KeptState[list[str]]) -> list[str]:
-    """Their ids."""
+    """The ids of the checked entries."""
     return kept.result
 
 
 def other_worker(service: Service) -> WorkerContext:
-    """A sound worker of the same service, on another machine."""
+    """A working worker of the same service on another machine."""
     context = service.context
-    return WorkerContext(context.settings, context.broker, context.sessions, context.blobs, name="sound:1")
+    return WorkerContext(context.settings, context.broker, context.sessions, context.blobs, name="working:1")
 
 
 def statuses(service: Service, entries: list[str]) -> list[str]:
@@ -67,7 +67,7 @@ def scoring_jobs(service: Service) -> list[Job]:
 
 
 def pass_time(service: Service, by: timedelta) -> None:
-    """Let the database's clock and the worker's go ahead."""
+    """Move the clocks of the database and the worker forward."""
     with service.context.sessions.begin() as session:
         let_time_pass(session, by)
     service.context.health.claims_from -= by.total_seconds()
@@ -78,17 +78,17 @@ def broken(*_: Any, **__: Any) -> Any:
 
 
 def run_jobs_for(service: Service, context: WorkerContext, minutes: int) -> None:
-    """Let a worker claim all that it may, for some minutes, one message every 15 seconds."""
+    """Let a worker claim everything that it may for some minutes, with a message every 15 s."""
     for _ in range(4 * minutes):
         while run_next(context, Queue.SCORE):
             pass
         pass_time(service, timedelta(seconds=15))
 
 
-def test_a_broken_worker_alone_fails_nobody(
+def test_a_broken_worker_alone_fails_no_entry(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that failed at once took and failed every entry within seconds, and their teams were told so."""
+    """A worker that fails immediately could otherwise take and fail every entry within seconds."""
     with monkeypatch.context() as patch:
         patch.setattr(score, "measure", broken)
         run_jobs_for(service, service.context, minutes=30)
@@ -97,21 +97,21 @@ def test_a_broken_worker_alone_fails_nobody(
         assert {job.error for job in scoring_jobs(service)} >= {"RuntimeError: CUDA error: unspecified launch failure"}
     pass_time(service, timedelta(hours=1))
     service.run_jobs()
-    assert statuses(service, checked) == ["scored"] * ENTRIES, "once it is mended"
+    assert statuses(service, checked) == ["scored"] * ENTRIES, "after the worker is fixed"
 
 
 def claimed(service: Service, worker: str) -> leases.Claim | None:
-    """What a worker would claim now, and does not keep."""
+    """The job that a worker would claim now; the claim is rolled back."""
     with service.context.sessions() as session:
         lease = service.context.lease
         return leases.claim_job(session, Queue.SCORE, holder="h", worker=worker, now=service.context.now(), lease=lease)
 
 
 @pytest.mark.parametrize("works", ["has finished a job", "runs a job"])
-def test_what_failed_on_one_worker_is_left_to_others_while_there_are_any(
+def test_a_job_that_failed_on_one_worker_is_left_to_other_workers(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch, works: str
 ) -> None:
-    sound = other_worker(service)
+    working = other_worker(service)
     with monkeypatch.context() as patch:
         patch.setattr(score, "measure", broken)
         assert run_next(service.context, Queue.SCORE)
@@ -119,29 +119,29 @@ def test_what_failed_on_one_worker_is_left_to_others_while_there_are_any(
     pass_time(service, timedelta(minutes=1))
     alone = claimed(service, service.context.name)
     assert alone is not None
-    assert alone.job.id == failed.id, "it is the only worker"
+    assert alone.job.id == failed.id, "there is no other worker"
     if works == "runs a job":
         with service.context.sessions.begin() as session:
             job = session.query(Job).filter_by(queue="score", error=None).order_by(Job.id).first()
             assert job is not None
-            job.state, job.holder, job.worker = "running", "h", sound.name
+            job.state, job.holder, job.worker = "running", "h", working.name
             job.lease_until = service.context.now() + timedelta(minutes=1)
     else:
         with service.context.sessions.begin() as session:
-            session.query(Job).filter_by(queue="check").update({"worker": sound.name, "queue": "score"})
-    beside = claimed(service, service.context.name)
-    assert beside is not None
-    assert beside.job.id != failed.id
+            session.query(Job).filter_by(queue="check").update({"worker": working.name, "queue": "score"})
+    next_claim = claimed(service, service.context.name)
+    assert next_claim is not None
+    assert next_claim.job.id != failed.id
     with service.context.sessions.begin() as session:
         job = session.get_one(Job, failed.id)
         retries.restart(session, job, now=service.context.now())
         job.turn = -1
-    anew = claimed(service, service.context.name)
-    assert anew is not None
-    assert anew.job.id == failed.id, "an admin has restarted it: anybody may try"
+    restarted = claimed(service, service.context.name)
+    assert restarted is not None
+    assert restarted.job.id == failed.id, "an admin has restarted the job, so every worker may try"
     with service.context.sessions.begin() as session:
         session.get_one(Job, failed.id).attempts = 1
-    while run_next(sound, Queue.SCORE):
+    while run_next(working, Queue.SCORE):
         pass
     assert [(job.state, job.attempts) for job in scoring_jobs(service) if job.id == failed.id] == [("done", 2)]
     assert statuses(service, checked).count("scored") >= ENTRIES - 1
@@ -150,7 +150,7 @@ def test_what_failed_on_one_worker_is_left_to_others_while_there_are_any(
 def test_a_job_that_fails_everywhere_fails(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other jobs on the same worker succeed, so the worker is sound."""
+    """Other jobs on the same worker succeed, so the worker is not the cause."""
     poison = next(job.submission_ref for job in scoring_jobs(service))
     begin = decoded_images.submission_images
     current: list[int] = []
@@ -168,7 +168,7 @@ def test_a_job_that_fails_everywhere_fails(
     assert sorted(statuses(service, checked)) == ["failed"] + ["scored"] * (ENTRIES - 1)
 
 
-def test_what_the_operator_must_provide_costs_no_attempt(
+def test_missing_requirements_cost_no_attempt(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lacking(*_: Any) -> Any:
@@ -199,7 +199,7 @@ def test_jobs_wait_for_a_store_that_cannot_be_used(
     assert statuses(service, checked) == ["scored"] * ENTRIES
 
 
-def test_what_is_never_provided_fails_in_the_end(
+def test_requirements_that_stay_missing_fail_the_entry(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retries, "MAX_DEFERRALS", 1)
@@ -215,7 +215,7 @@ def test_what_is_never_provided_fails_in_the_end(
     assert statuses(service, checked) == ["failed"] * ENTRIES
 
 
-def test_a_worker_that_stops_gives_its_job_back(
+def test_a_stopping_worker_requeues_its_job(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
@@ -226,7 +226,7 @@ def test_a_worker_that_stops_gives_its_job_back(
     monkeypatch.setattr(score, "measure", stop)
     try:
         assert run_next(service.context, Queue.SCORE)
-        assert not run_next(service.context, Queue.SCORE), "it takes no other one"
+        assert not run_next(service.context, Queue.SCORE), "the worker takes no other job"
     finally:
         stopping.value = 0
     monkeypatch.setattr(score, "measure", measure)
@@ -254,10 +254,10 @@ Tiny.features = features
 sys.argv = ["celery", "-A", "worker.app", "worker", "-Q", "score", "--concurrency", "1", "-l", "info"]
 main()
 """
-"""A worker that computes batches of features until it is told to stop, or for longer than that takes."""
+"""A worker that computes batches of features until it is stopped, for at most 30 s."""
 
 
-def test_a_computing_worker_gives_its_job_back_and_ends_on_sigterm(service: Service, checked: list[str]) -> None:
+def test_a_computing_worker_requeues_its_job_and_ends_on_sigterm(service: Service, checked: list[str]) -> None:
     def computed() -> list[int]:
         return [job.id for job in scoring_jobs(service) if (job.state, job.stage) == ("running", "features")]
 
@@ -274,7 +274,7 @@ def test_a_computing_worker_gives_its_job_back_and_ends_on_sigterm(service: Serv
     assert left == {("waiting", 0, 0)}, worker.output
     assert f"job {begun[0]} is requeued: WorkerStopping" in worker.output
     service.run_jobs()
-    assert statuses(service, checked) == ["scored"] * ENTRIES, "another worker takes them"
+    assert statuses(service, checked) == ["scored"] * ENTRIES, "another worker takes the jobs"
 
 
 def test_a_job_without_progress_loses_its_lease(
@@ -300,7 +300,7 @@ def test_a_job_without_progress_loses_its_lease(
     assert expired() == 0
     monkeypatch.setattr(heartbeat, "_moved_at", heartbeat._moved_at - context.settings.max_stall_seconds)
     heartbeat("features", 0.6)
-    assert expired() == 0, "it moved"
+    assert expired() == 0, "there was progress"
     monkeypatch.setattr(heartbeat, "_moved_at", heartbeat._moved_at - context.settings.max_stall_seconds)
     heartbeat("features", 0.6)
     assert expired() == 1
@@ -312,9 +312,9 @@ def test_pauses_grow_and_end_with_a_success() -> None:
     health = WorkerHealth(clock=lambda: seconds[0])
     assert health.may_claim(lambda: None)
     health.record_failure(1, lambda: None)
-    assert health.may_claim(lambda: None), "one job says nothing of the worker"
+    assert health.may_claim(lambda: None), "one job does not make the worker suspect"
     health.record_failure(1, lambda: None)
-    assert health.may_claim(lambda: None), "the same job again, neither"
+    assert health.may_claim(lambda: None), "the same job again does not either"
     job_id = 2
     for pause in (*PAUSE_SECONDS, PAUSE_SECONDS[-1]):
         health.record_failure(job_id, lambda: None)
@@ -322,7 +322,7 @@ def test_pauses_grow_and_end_with_a_success() -> None:
         seconds[0] += pause - 1
         assert not health.may_claim(lambda: None)
         seconds[0] += 1
-        assert health.may_claim(lambda: None), "one job on trial"
+        assert health.may_claim(lambda: None), "the worker may try one job"
         job_id += 1
     health.record_success()
     assert not health.is_suspect
@@ -338,7 +338,7 @@ def test_the_retry_factor_shortens_pauses() -> None:
     assert health.may_claim(lambda: None)
 
 
-def test_a_worker_that_finds_a_problem_claims_nothing_until_it_is_gone(service: Service) -> None:
+def test_a_worker_with_a_problem_claims_nothing_until_it_is_solved(service: Service) -> None:
     context = service.context
     context.extractor("tiny")
     assert self_test(context) is None
@@ -353,7 +353,7 @@ def test_a_worker_that_finds_a_problem_claims_nothing_until_it_is_gone(service: 
     assert health.may_claim(lambda: None)
 
 
-def test_the_self_test_finds_what_is_broken(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_self_test_finds_faults(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     context = service.context
     extractor = context.extractor("tiny")
     with monkeypatch.context() as patch:
@@ -369,11 +369,11 @@ def test_the_self_test_finds_what_is_broken(service: Service, monkeypatch: pytes
     assert self_test(context) is None
 
 
-def test_the_lease_is_renewed_while_a_failure_is_settled(
+def test_the_lease_is_renewed_while_a_failure_is_recorded(
     service: Service, checked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The database was away for longer than the lease when the failure was to be recorded: another worker took the job,
-    and the attempt was counted twice."""
+    """Otherwise, if recording the failure takes longer than the lease, another worker takes the job and the attempt
+    counts twice."""
     service.context.settings = service.context.settings.model_copy(update={"lease_seconds": 2})
     seen = []
 
@@ -394,6 +394,6 @@ def test_the_lease_is_renewed_while_a_failure_is_settled(
     assert seen == [True]
 
 
-def test_a_killed_process_leaves_no_lock_that_the_others_need() -> None:
-    """What tells all processes of a worker to stop is shared memory without a lock."""
+def test_a_killed_process_leaves_no_lock() -> None:
+    """The stop signal for a worker's processes is shared memory without a lock."""
     assert not hasattr(stopping, "get_lock")

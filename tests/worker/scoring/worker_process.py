@@ -1,4 +1,4 @@
-"""A worker in a process of its own, for a test's service."""
+"""A worker in a separate process, for a test's service."""
 
 import os
 import subprocess
@@ -14,19 +14,19 @@ from tests.conftest import addresses
 from tests.documents import ROOT
 
 PATIENCE = 120
-"""Seconds that a test waits for what a worker does."""
+"""Seconds that a test waits for a worker."""
 
 
 @dataclass
 class WorkerProcess:
-    """The process, and what it has printed: known once it has ended."""
+    """A worker process and, after its end, its output."""
 
     process: subprocess.Popen[str]
     output: str = ""
 
 
 def _stop(worker: subprocess.Popen[str]) -> None:
-    """End a worker, by force if it does not end when asked: a process that is left fails another test, too."""
+    """Stop a worker, by force if necessary. A leftover process would make other tests fail."""
     worker.terminate()
     try:
         worker.wait(PATIENCE)
@@ -37,8 +37,8 @@ def _stop(worker: subprocess.Popen[str]) -> None:
 
 @contextmanager
 def worker_process(program: str, settings: Settings, **variables: str) -> Iterator[WorkerProcess]:
-    """A worker that the Python ``program`` starts, with no variables but what it needs and these; told to end in the
-    end; ``TimeoutExpired`` if it does not."""
+    """Run the Python ``program`` as a worker during the block, with only the necessary variables and these.
+    ``TimeoutExpired`` if it does not stop."""
     bare = {name: os.environ[name] for name in ("PATH", "HOME")}
     environment = {**bare, "PYTHONPATH": IMPORT_PATH, **addresses(settings), **variables}
     with TemporaryFile("w+") as log:

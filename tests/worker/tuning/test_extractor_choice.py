@@ -1,4 +1,4 @@
-"""Choosing the private extractor: comparison on labelled entries, with a worker's own code."""
+"""Choosing the private extractor: comparison on labelled entries, with the worker's code."""
 
 import json
 import time
@@ -24,7 +24,7 @@ from worker.dispatch import run_next
 from worker.runtime import preemption
 from worker.scoring.reference_features import load_prepared
 
-__all__ = ["substitute_extractor"]  # a fixture is found by its name here
+__all__ = ["substitute_extractor"]  # pytest finds fixtures by their names in the module
 
 
 def private_extractor(service: Service, slug: str) -> Any:
@@ -53,7 +53,7 @@ def label_early(service: Service, entry: Any, name: str) -> None:
 
 
 def refuse(service: Service, slug: str) -> None:
-    """Comparisons and choices that are refused, and for which roles."""
+    """Check the comparisons and choices that are refused, and the refused roles."""
     assert (compare(service, slug, OTHER).status_code, slug_of(compare(service, slug, OTHER))) == (409, "no-labels")
     assert slug_of(compare(service, slug, "tiny")) == "no-candidates"
     assert slug_of(compare(service, slug, "resnet")) == "unknown-extractor"
@@ -71,14 +71,14 @@ def refuse(service: Service, slug: str) -> None:
 
 
 def compared(service: Service, slug: str, entries: list[Any]) -> Any:
-    """The other extractor's feature space, once it is compared: of a memoriser, a legitimate entry, and one with
-    the early label ``legitimate``."""
+    """Compare the other extractor on a memorising entry, a legitimate one and one with the early label
+    ``legitimate``."""
     label(service, slug, entries[0], "aug")
     label(service, slug, entries[1], "legitimate")
     label_early(service, entries[2], "legitimate")
     begun = compare(service, slug, OTHER, "tiny", early_labels=True)
     assert begun.status_code == 202, begun.text
-    assert [(each["extractor"], each["state"]) for each in begun.json()["extractors"]] == [
+    assert [(extractor["extractor"], extractor["state"]) for extractor in begun.json()["extractors"]] == [
         ("tiny@1", "done"), (OTHER, "preparing"),
     ]  # fmt: skip
     assert slug_of(choose(service, slug)) == "not-prepared"
@@ -92,7 +92,7 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
     assert other["choice"]["memorization_margin"] > 0
     with service.context.sessions.begin() as session:
         assert session.query(ComparedDistance).count() == 3
-    # Again: nothing is measured twice. Without early labels: of fewer entries.
+    # A second comparison measures nothing twice. Without early labels it has fewer entries.
     assert compare(service, slug, OTHER).json()["extractors"][1]["measured"] == 2
     service.run_jobs()
     with service.context.sessions.begin() as session:
@@ -101,29 +101,29 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
 
 
 def assert_measured_apart(service: Service) -> None:
-    """The former track keeps its measurements; the private one has what comparing has measured."""
+    """The former track keeps its measurements. The private track has those of the comparison."""
     with service.context.sessions.begin() as session:
         tracks = {track.id: track for track in session.query(Track) if track.kind != "public"}
         assert sorted((track.kind, track.extractor) for track in tracks.values()) == [
             ("former", "tiny@1"), ("private", OTHER),
         ]  # fmt: skip
         measured = [
-            (tracks[each.track_id].kind, each.provenance["extractor"])
-            for each in session.query(Measurement)
-            if each.track_id in tracks
+            (tracks[measurement.track_id].kind, measurement.provenance["extractor"])
+            for measurement in session.query(Measurement)
+            if measurement.track_id in tracks
         ]
         assert sorted(measured) == [("former", "tiny@1")] * 3 + [("private", OTHER)] * 5
         assert session.query(Job).filter_by(queue="score", state="cancelled").count() == 1
-        # What comparing measured is what scoring measured.
+        # Comparing and scoring measure the same distances.
         private = next(track.id for track in tracks.values() if track.kind == "private")
-        for each in session.query(ComparedDistance):
-            scored = submissions.newest_measurement(session, each.submission_ref, private)
+        for distance in session.query(ComparedDistance):
+            scored = submissions.newest_measurement(session, distance.submission_ref, private)
             assert scored is not None
-            assert scored.memorization_distance == each.memorization_distance
-        assert {each.tau for each in session.query(Threshold) if tracks.get(each.track_id)}
+            assert scored.memorization_distance == distance.memorization_distance
+        assert {threshold.tau for threshold in session.query(Threshold) if tracks.get(threshold.track_id)}
 
 
-def test_from_a_comparison_to_another_private_network(service: Service) -> None:
+def test_a_compared_extractor_can_become_the_private_one(service: Service) -> None:
     slug = service.competition()
     entries = [
         service.scored(who, slug, images)
@@ -131,7 +131,7 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     ]
     refuse(service, slug)
     other = compared(service, slug, entries)
-    # A private job that waits on the former track is not done any more; one entry is scored in between.
+    # A waiting private job of the former track is cancelled. One entry is scored in between.
     service.submit("eve", slug, zip_of(noise_images(13)))
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.SCORE)
@@ -146,7 +146,7 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     assert service.call("ada", "GET", f"/competitions/{slug}").json()["missing"] is None
     path = f"/competitions/{slug}/tracks/private/thresholds"
     thresholds = service.call("organizer", "GET", path).json()["thresholds"]
-    assert [each["method"] for each in thresholds] == ["held_out"]
+    assert [threshold["method"] for threshold in thresholds] == ["held_out"]
     assert thresholds[0]["tau"] == pytest.approx(other["held_out_distance"] / 2)
     bob = service.scored("bob", slug, noise_images(14))
     done = private_extractor(service, slug)
@@ -154,31 +154,34 @@ def test_from_a_comparison_to_another_private_network(service: Service) -> None:
     assert_measured_apart(service)
     after = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
     assert len(after["entries"]) == 3
-    # The former network stays in the comparison, by what was measured with it.
-    spaces = [(each["extractor"], each["present"], each["state"]) for each in done["comparison"]["extractors"]]
-    assert spaces == [(OTHER, True, "done"), ("tiny@1", False, "done")]
-    label(service, slug, bob, "legitimate")
-    spaces = [
-        (each["extractor"], each["state"], each["measured"])
-        for each in private_extractor(service, slug)["comparison"]["extractors"]
+    # The former extractor stays in the comparison with its measurements.
+    extractors = [
+        (extractor["extractor"], extractor["present"], extractor["state"])
+        for extractor in done["comparison"]["extractors"]
     ]
-    assert spaces == [(OTHER, "done", 3), ("tiny@1", "incomplete", 2)]
-    # The board of before can be shown again.
+    assert extractors == [(OTHER, True, "done"), ("tiny@1", False, "done")]
+    label(service, slug, bob, "legitimate")
+    extractors = [
+        (extractor["extractor"], extractor["state"], extractor["measured"])
+        for extractor in private_extractor(service, slug)["comparison"]["extractors"]
+    ]
+    assert extractors == [(OTHER, "done", 3), ("tiny@1", "incomplete", 2)]
+    # The earlier board can still be shown.
     past = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private&as_of={moment}").json()
     assert (past["entries"], past["tau"]) == (before["entries"], before["tau"])
     (act,) = service.call("admin", "GET", "/admin/audit?action=track.replaced").json()["entries"]
     assert (act["before"]["extractor"], act["after"]["extractor"]) == ("tiny@1", OTHER)
     assert act["after"]["reason"] == "it separates better"
     seen = service.call("organizer", "GET", f"/submissions/{entries[0]['id']}").json()
-    assert [each["track"] for each in seen["measurements"]] == ["public", "private"]
+    assert [measurement["track"] for measurement in seen["measurements"]] == ["public", "private"]
     assert seen["private_state"] == "done"
-    # No one else gets a notice of this.
+    # Participants can't see the new extractor.
     for path in (f"/competitions/{slug}", f"/submissions/{entries[0]['id']}", f"/competitions/{slug}/leaderboard"):
         assert "efficientnet" not in service.call("ada", "GET", path).text
 
 
-def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker scores waiting entries before it compares, and preempts a comparison for them."""
+def test_public_scores_precede_comparisons(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker scores waiting entries before it compares, and interrupts a comparison for them."""
     slug = service.competition()
     entry = service.scored("ada", slug, near(0))
     label(service, slug, entry, "aug")
@@ -189,7 +192,7 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
     assert run_next(service.context, Queue.COMPARE)
     bob = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
     assert bob["status"] == Status.SCORED
-    assert run_next(service.context, Queue.COMPARE)  # his private score
+    assert run_next(service.context, Queue.COMPARE)  # bob's private score
 
     def interrupted(*args: Any, **options: Any) -> Any:
         monkeypatch.setattr("worker.scoring.score.load_prepared", load_prepared)
@@ -210,13 +213,13 @@ def test_public_scores_go_first(service: Service, monkeypatch: pytest.MonkeyPatc
     assert private_extractor(service, slug)["comparison"]["extractors"][1]["measured"] == 1
 
 
-def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> None:
+def test_without_held_out_images_an_organizer_must_choose_tau(service: Service) -> None:
     slug = service.competition()
     with service.context.sessions.begin() as session:
-        track = next(each for each in session.query(Track).filter_by(kind="private"))
-        track.extractor = "inception_v3@1"  # as if it were another one than the prepared tiny
+        track = next(row for row in session.query(Track).filter_by(kind="private"))
+        track.extractor = "inception_v3@1"  # so that tiny, which is prepared, is a new choice
     with service.context.sessions.begin() as session:
-        track = next(each for each in session.query(Track).filter_by(kind="private"))
+        track = next(row for row in session.query(Track).filter_by(kind="private"))
         assert track.preparation is not None
         track.preparation.held_out_distance = None
     assert slug_of(choose(service, slug, "tiny")) == "no-held-out-distance"
@@ -230,12 +233,12 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
 
         output = kennel("extractor", "choose", slug, "tiny", "--reason", "by command", "--tau", "0.125")
         assert output == "The private track has tiny@1; 0 entries are to be scored.\n"
-        by_hand = ("--method", "manual", "--tau", "0.5", "--reason", "x")
-        assert json.loads(kennel("threshold", "retune", slug, "private", *by_hand, "--json"))["previous_tau"] == 0.125
+        options = ("--method", "manual", "--tau", "0.5", "--reason", "x")
+        assert json.loads(kennel("threshold", "retune", slug, "private", *options, "--json"))["previous_tau"] == 0.125
         undone = json.loads(kennel("threshold", "undo", slug, "private", "--reason", "y", "--json"))
         assert (undone["method"], undone["tau"]) == ("undo", 0.125)
         label(service, slug, service.scored("ada", slug, noise_images(11)), "legitimate")
-        # Compared with the former space, whose references are ready: a worker finishes it in another thread.
+        # A comparison with the former extractor, which is prepared. A worker finishes it in another thread.
         with ThreadPoolExecutor(1) as pool:
             words = pool.submit(kennel, "extractor", "compare", slug, OTHER, "--json")
             while not words.done():
@@ -244,7 +247,11 @@ def test_without_held_out_images_somebody_says_what_tau_is(service: Service) -> 
         document = json.loads(words.result())
         assert [space["measured"] for space in document["extractors"] if not space["present"]][:1] == [1]
     history = service.call("organizer", "GET", f"/competitions/{slug}/tracks/private/thresholds").json()["thresholds"]
-    assert [(each["tau"], each["method"]) for each in history] == [(0.125, "undo"), (0.5, "manual"), (0.125, "manual")]
+    assert [(threshold["tau"], threshold["method"]) for threshold in history] == [
+        (0.125, "undo"),
+        (0.5, "manual"),
+        (0.125, "manual"),
+    ]
     with service.context.sessions.begin() as session:
         author = accounts.account_by_handle(session, "organizer")
         competition = competitions.competition_by_slug(session, slug)
