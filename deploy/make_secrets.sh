@@ -6,19 +6,19 @@ set -eu
 folder=${1:-secrets}
 umask 077
 mkdir -p "$folder"
-# objects_secret is for the bucket alone; each service has its own key of the object store.
+# objects_secret is only for creating the bucket; each service has its own key of the object store.
 objects="objects_secret objects_secret_api objects_secret_check objects_secret_sweep objects_secret_cpu objects_secret_gpu"
 for name in database_password database_owner_password redis_password $objects objects_secret_backup; do
     if [ ! -s "$folder/$name" ]; then
         head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$folder/$name.new"
         mv "$folder/$name.new" "$folder/$name"
-        echo "$folder/$name is made."
+        echo "Created $folder/$name."
     fi
 done
 for name in smtp_url oidc_client_secret metrics_token; do
     if [ ! -e "$folder/$name" ]; then
         : > "$folder/$name"
-        echo "$folder/$name is empty: for a mail server, an OpenID Connect issuer or Prometheus, write its secret there."
+        echo "$folder/$name is empty. If you use a mail server, an OpenID Connect issuer or Prometheus, write its secret there."
     fi
 done
 chmod 700 "$folder"

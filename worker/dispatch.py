@@ -65,7 +65,7 @@ def _run_claimed(context: WorkerContext, claim: leases.Claim) -> None:
     log.info("job %s starts, attempt %s", claim.job.id, claim.job.attempts)
     outcome = "released"
     try:
-        with Heartbeat(context, claim) as heartbeat:  # it renews the lease also while the end of the job is recorded
+        with Heartbeat(context, claim) as heartbeat:  # it also renews the lease while the end of the job is recorded
             try:
                 outcome = _run(context, claim, heartbeat)
             except DeviceLost as error:  # during the job, or during the self-test after the job has failed
@@ -143,7 +143,7 @@ def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exceptio
         )
         return
     if isinstance(error, StoreUnavailable) and self_test(context) is not None:
-        _defer(context, claim, error)  # not only this job's blob is missing: all jobs wait, for any length of time
+        _defer(context, claim, error)  # the store itself fails: all jobs wait, for any length of time
         return
     lacks_something = isinstance(error, (Unavailable, *UNAVAILABLE))
     if not lacks_something:
@@ -201,4 +201,4 @@ PRECEDING_QUEUES = {
     Queue.RECOVER: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
     Queue.RESCORE: tuple(queue for queue in Queue if queue is not Queue.RESCORE),
 }
-"""By queue: the queues with a higher priority on a worker that takes from both."""
+"""For each queue, the queues with a higher priority on a worker that takes from both."""

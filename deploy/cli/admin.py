@@ -130,7 +130,7 @@ def set_role(handle: str, role: str, data: Data = None) -> Answer:
 
     Works directly in the database: DATABASE_URL, or --data.
 
-    An admin's API token cannot do this, because a leaked token could create admins. Admins can do it on the page
+    An admin's API token cannot do this, because a leaked token could then create admins. Admins can do it on the page
     /admin/accounts.
     """
     from scorer.accounts import accounts

@@ -132,8 +132,8 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
 
 @contextmanager
 def _left_to_the_service(settings: "Settings") -> Iterator[None]:
-    """Give what root writes to the blob store's folder in this block to the folder's account, like the service's own
-    blobs.
+    """Give the files that root writes to the blob store's folder in this block to the folder's account, like the
+    service's own blobs.
     """
     from deploy.standalone.unix_account import hand_over, owner_of
     from scorer.blobs import folder_of

@@ -26,7 +26,7 @@ COMMANDS = {
         "rescore": "Measure a recorded submission again from its stored zip and provenance; records nothing.",
     },
     "recovery.command": {
-        "recover": "Test with latent recovery whether a generator reproduces its training photographs best.",
+        "recover": "Test with latent recovery whether a generator reproduces its training images best.",
     },
     "weights": {
         "weights": "Extractors' weights in the folder KENNEL_WEIGHTS_DIR.",

@@ -26,7 +26,7 @@ def score(
     epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
     weights: Annotated[Path | None, typer.Option(help="Folder of weights that no package contains.")] = None,
     held_out: Annotated[
-        Path | None, typer.Option(help="A zip of photographs that are not in the reference, for --evidence.")
+        Path | None, typer.Option(help="A zip of held-out images, which are not in the reference, for --evidence.")
     ] = None,
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Also run all tests for copying and print a sentence for each number.")

@@ -91,7 +91,7 @@ def prepare_and_submit(
         submitted.append(SubmittedEntry(None, organizer, answer["id"], ORGANIZER))
     else:
         console.print(
-            f"Only {len(held_out)} photographs are held out, too few for a benchmark entry of {plan.images} images."
+            f"There are only {len(held_out)} held-out images, too few for a benchmark entry of {plan.images} images."
         )
     console.print(f"{len(submitted)} entries of {plan.images} images submitted.")
     return submitted

@@ -34,7 +34,7 @@ SCALES = tuple(2.0 ** (-step / 2) for step in range(5))
 MAX_TILES_PER_PHOTOGRAPH: Mapping[Part, int] = {"train": 160, "held_out": 100, "private_extra": 110}
 """The most tiles per photograph and part; otherwise one large photograph could fill a third of a part."""
 MIN_PHOTOGRAPHS = 12
-"""The least number in a folder: with fewer, the held-out part would have only one or two photographs."""
+"""The minimum number of photographs in a folder. With fewer, the held-out part would have only one or two."""
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 
 

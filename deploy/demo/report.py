@@ -185,7 +185,7 @@ def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], c
     if farther:
         bias = (
             f"Held-out images have a distance of {distance:.3f}, and {farther} of {len(board['entries'])} ranked "
-            "entries are farther from the training images: tiles of few photographs resemble each other, and "
+            "entries are farther from the training images: tiles of a few photographs resemble each other, and "
             f"blurred samples resemble none of them. {bias}"
         )
     console.print(f"\nLimits of such a small set of photographs: {bias}")

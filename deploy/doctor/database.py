@@ -113,7 +113,7 @@ def _organizers(installation: Installation) -> str:
 def _sessions_of_a_pooler(installation: Installation) -> str:
     url = installation.settings.database_owner_url
     if not installation.settings.database_pooler:
-        raise Skipped("DATABASE_URL is PostgreSQL itself")
+        raise Skipped("DATABASE_URL is the address of PostgreSQL itself")
     if url is None or url == installation.settings.database_url:
         raise Fault("Migrations would go through the pooler: DATABASE_OWNER_URL is not set.")
     return "migrations bypass the pooler"
@@ -133,7 +133,7 @@ CHECKS = (
     Check(
         "connections",
         _connections,
-        "Raise max_connections in postgresql.conf and restart PostgreSQL, or see `run-many-processes` in the manual.",
+        "Raise max_connections in postgresql.conf and restart PostgreSQL, or see docs/how-to/run-many-processes.md.",
         ["database"],
     ),
     Check(
@@ -149,7 +149,11 @@ CHECKS = (
         "the owner in DATABASE_OWNER_URL, then run `kennel migrate`.",
         ["database"],
     ),
-    Check("pooler", _sessions_of_a_pooler, "Set DATABASE_OWNER_URL to PostgreSQL itself, for `kennel migrate`."),
+    Check(
+        "pooler",
+        _sessions_of_a_pooler,
+        "Set DATABASE_OWNER_URL to the address of PostgreSQL itself, for `kennel migrate`.",
+    ),
     Check("admin", _admin, "Run `kennel admin account create-admin NAME` where the service runs.", ["migrations"]),
     Check(
         "organizers",

@@ -28,7 +28,7 @@ def _workers(installation: Installation) -> str:
     served = {queue for report in installation.workers for queue in report.queues}
     lonely = [queue for queue in needed if queue not in served]
     if lonely:
-        raise Fault(f"No running worker takes the queues {', '.join(lonely)}.")
+        raise Fault(f"No running worker takes jobs from the queues {', '.join(lonely)}.")
     which = ", ".join(needed) if needed is ALWAYS_SERVED else "every queue"
     return f"{len(installation.workers)} run and take {which}"
 
@@ -109,7 +109,7 @@ def _webhooks(installation: Installation) -> str:
     with installation.sessions() as session:
         now = failed_jobs.database_time(session)
         unsent = unsent_deliveries(session)
-    return _require_sent("calls of webhooks", unsent, now)
+    return _require_sent("webhook calls", unsent, now)
 
 
 def _require_sent(what: str, unsent: Unsent, now: datetime) -> str:

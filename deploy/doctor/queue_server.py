@@ -55,7 +55,7 @@ def _memory(installation: Installation) -> str:
     info = _info(installation)
     used, limit = int(info["used_memory"]), int(info["maxmemory"])
     if limit and used > FULL_SHARE * limit:
-        raise Fault(f"{used:,} of the {limit:,} bytes of maxmemory are used: messages will be refused.")
+        raise Fault(f"{used:,} of {limit:,} bytes (maxmemory) are used: messages will be refused.")
     return f"{used:,} bytes are used" + (f" of {limit:,}" if limit else "")
 
 

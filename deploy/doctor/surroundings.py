@@ -38,7 +38,7 @@ def _public_address(installation: Installation) -> str:
             raise Skipped(f"{url} only works on the machine of the web process") from None
         raise _unreached(installation, f"{url} cannot be reached: {error}", error) from error
     if answer.status_code != httpx.codes.OK or answer.headers.get("content-type") != "application/json":
-        raise Fault(f"{url}{PROBE} responds with {answer.status_code}, not like this service.")
+        raise Fault(f"{url}{PROBE} responds with {answer.status_code}, unlike this service.")
     return f"{url} answers"
 
 
@@ -131,7 +131,7 @@ def _mail_sender(installation: Installation) -> str:
         raise Skipped("no mails are sent")
     domain = parseaddr(settings.mail_from)[1].rpartition("@")[2]
     if "." not in domain:
-        raise Fault(f"Mails come from {settings.mail_from!r}; other servers accept no mails from there.")
+        raise Fault(f"Mails come from {settings.mail_from!r}; other servers accept no mail from that address.")
     return f"mails come from {settings.mail_from}"
 
 
@@ -190,5 +190,5 @@ CHECKS = (
     Check("mail server", _mail_server, "Check KENNEL_SMTP_URL against your mail server's requirements."),
     Check("mail sender", _mail_sender, "Set KENNEL_MAIL_FROM to an address in your own domain."),
     Check("malware scanner", _malware_scanner, "Start clamd, load its signatures (freshclam), and check KENNEL_CLAMD."),
-    Check("OpenID Connect", _issuer, "Set KENNEL_OIDC_ISSUER as the issuer writes itself in that document."),
+    Check("OpenID Connect", _issuer, "Set KENNEL_OIDC_ISSUER to the issuer's name exactly as that document has it."),
 )

@@ -47,7 +47,7 @@ class Child:
     reached: Sequence[Path] = ()
     """Folders that ``user`` must reach, also through closed folders: the interpreter, the code."""
     preloaded: bool = False
-    """Whether it is a Python module, which may start as a fork of the preloaded process."""
+    """Whether it runs a Python module and may start as a fork of the preloaded process."""
     files: Sequence[int] = ()
     """Open files that it inherits from us."""
 

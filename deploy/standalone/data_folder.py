@@ -201,7 +201,7 @@ def open_data_folder(path: Path, *, patience: float = 20.0) -> Iterator[DataFold
 
 
 def _refuse_other_owners(path: Path) -> None:
-    """Refuse data that another account could change, or that the accounts of the parts could not."""
+    """Refuse data that another account could change, or that the accounts of the parts could not change."""
     own = os.geteuid()
     owners = {path: {own, 0}}
     for name, folders in FOLDERS.items():

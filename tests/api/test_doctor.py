@@ -408,7 +408,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         "gpu-1",
     ),
     "mails": (lambda c: with_rows(c.changed(**SMTP), refused_mail()), "550 no such user"),
-    "webhooks": (lambda c: with_late_delivery(c.installation), "1 calls of webhooks wait"),
+    "webhooks": (lambda c: with_late_delivery(c.installation), "1 webhook calls wait"),
     "public address": (lambda c: public(c, 404), "responds with 404"),
     "encryption": (lambda c: c.changed(public_url="http://kennel.example.org"), "is not HTTPS"),
     "proxy": (
@@ -702,7 +702,7 @@ def test_the_command_prints_remedies_and_sets_its_status(healthy: Installation, 
     result = CliRunner().invoke(admin_installation.app, ["doctor"])
     assert result.exit_code == 1
     assert "ok     database: it answers\n" in result.stdout
-    assert "WRONG  workers: No running worker takes the queues sweep, uploads, check" in result.stdout
+    assert "WRONG  workers: No running worker takes jobs from the queues sweep, uploads, check" in result.stdout
     assert "\n         Start a worker for these queues" in result.stdout
     result = CliRunner().invoke(admin_installation.app, ["doctor", "--json"])
     assert result.exit_code == 1

@@ -1,6 +1,6 @@
 """Sends the mails in the outbox over SMTP.
 
-One transaction claims a mail and another settles it, so that a row records a crash in between.
+One transaction claims a mail and another records the outcome, so the row shows a crash in between.
 """
 
 import logging
@@ -25,7 +25,7 @@ def send_due_mails(context: WorkerContext) -> int:
     with context.transaction() as session:
         closed = outbox.sweep_mails(session, context.now())
     if closed["unknown"]:
-        log.warning("%d mails may have been sent or not: their sender vanished", closed["unknown"])
+        log.warning("%d mails may or may not have been sent: their sender vanished", closed["unknown"])
     sent = 0
     end = time.monotonic() + ROUND_SECONDS
     while context.settings.smtp_url is not None and time.monotonic() < end:
@@ -63,7 +63,7 @@ def _send(context: WorkerContext, mail: Mail) -> bool:
         MAILS.labels("refused").inc()
         return False
     except MailUncertain as error:
-        log.warning("mail %d may have been sent or not: %s", mail.id, error)
+        log.warning("mail %d may or may not have been sent: %s", mail.id, error)
         with context.transaction() as session:
             outbox.mark_lost(session, mail, error=str(error))
         MAILS.labels("unknown").inc()

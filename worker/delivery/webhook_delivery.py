@@ -34,7 +34,7 @@ def post_due_deliveries(context: WorkerContext) -> int:
             claimed = webhooks.claim_deliveries(session, now=context.now(), limit=MAX_CONCURRENT_POSTS)
         if not claimed:
             break
-        # Recorded one by one, so that an error of ours in one does not affect the others.
+        # Recorded one by one, so that a bug in Kennel affects one delivery and not the others.
         for delivery, error in asyncio.run(_post_all(context, claimed)):
             with context.transaction() as session:
                 if error is None:
@@ -87,7 +87,7 @@ def _error_of(response: httpx.Response) -> str | None:
 
 
 async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
-    """The request, to the exact address that the guard has checked; the certificate must still be the host name's."""
+    """The request, to the exact address that the guard has checked. The certificate must still be for the host name."""
     url = httpx.URL(delivery.webhook.url)
     body = body_of(delivery, context.settings.public_url)
     timestamp = int(context.now().timestamp())

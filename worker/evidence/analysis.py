@@ -38,7 +38,7 @@ from worker.evidence.reference import HeldOut, NotComputable, ProgressCallback, 
 
 Found = TypeVar("Found")
 
-NO_HELD_OUT_IMAGES = "There are no held-out photographs to compare with."
+NO_HELD_OUT_IMAGES = "There are no held-out images to compare with."
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class AnalysedEntry:
     mirrored_hashes: PixelHashes
     """Pixel hashes of the mirrored images."""
     copies: TrainingImageCopies
-    """The images that are training images, by pixel hash."""
+    """The images with the pixel hash of a training image, upright or mirrored."""
     logits: Features | None
     """(n, classes); None if the extractor has no classifier."""
     fid: float

@@ -202,7 +202,7 @@ def _partial_copying_examples(analysis: Analysis, reference_names: Sequence[str]
 
 
 def _pairs(analysis: Analysis) -> list[list[Any]]:
-    """The two nearest images, with their distance, of each of the largest groups of internal near duplicates."""
+    """For each of the largest groups of internal near duplicates, its two nearest images with their distance."""
     names = analysis.entry.names
     pairs = list[list[Any]]()
     for group in analysis.repeats.examples():

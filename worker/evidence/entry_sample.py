@@ -28,7 +28,7 @@ class EntrySample:
     rows: Indices
     """The rows of ``targets.images`` among the entry's images."""
     features: Features | None
-    """Features of as many images as the plan compares, (k, d); None if it compares none."""
+    """Features of the images that the plan compares, (k, d); None if it compares none."""
     extract: Extract
 
 

@@ -94,7 +94,7 @@ def _read(context: WorkerContext, others: Sequence[HashesOfOther], progress: Sta
         try:
             yield OtherEntry(other.ref, other.team_id, check.load_hashes(context, other.blob_key))
         except NotFound:
-            log.warning("the hashes of entry %s are lost: it is compared with no others", other.ref)
+            log.warning("the hashes of entry %s are lost: it is not compared with other entries", other.ref)
 
 
 def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:

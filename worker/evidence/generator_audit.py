@@ -104,9 +104,7 @@ def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
         preparation = session.get_one(Preparation, track.preparation_id)
     missing = {"train", "held_out"} - attached.keys()
     if missing:
-        raise Conflict(
-            "no-references", f"The competition has no images in the role of {' and '.join(sorted(missing))}."
-        )
+        raise Conflict("no-references", f"The competition has no images with the role {' and '.join(sorted(missing))}.")
     train, held_out = (
         SetAddress(image_set.sha256, image_set.blob_key, submission.competition.image_size)
         for image_set in (attached[role].reference_set for role in ("train", "held_out"))

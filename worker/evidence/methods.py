@@ -35,9 +35,9 @@ from scorer.metrics.statistics.subsampling import equal_subsamples
 from worker.evidence.analysis import Analysis
 from worker.evidence.reference import NotComputable
 
-NO_CLASSIFIER = "The extractor has no classifier, so there are no classes to look at."
+NO_CLASSIFIER = "The extractor has no classifier, so there are no classes to compare."
 MAX_DIVERSITY_IMAGES = 4000
-NOT_CLIP = "CMMD is a distance of CLIP's features, and the extractor is another."
+NOT_CLIP = "CMMD compares CLIP features, but this track has another extractor."
 
 
 class Quantity(NamedTuple):
@@ -152,7 +152,7 @@ def _inception_score(analysis: Analysis) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class SharedPass:
-    """A pass over distances that several tests share; name and weight as of a test."""
+    """A pass over distances that several tests share, with a name and a weight as a test has."""
 
     test: str
     run: Callable[[Analysis], object]

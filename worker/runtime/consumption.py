@@ -34,13 +34,13 @@ _TASK = 0
 
 @task_prerun.connect
 def begin_task(**_: object) -> None:
-    """Show the process that receives messages that this one runs a task."""
+    """Let the process that receives messages see that this process runs a task."""
     fcntl.lockf(_file, fcntl.LOCK_SH, 1, _TASK)
 
 
 @task_postrun.connect
 def end_task(**_: object) -> None:
-    """Show it that the task has ended."""
+    """Let it see that the task has ended."""
     fcntl.lockf(_file, fcntl.LOCK_UN, 1, _TASK)
 
 
@@ -103,7 +103,7 @@ def _watch(watch: ConsumptionWatch, seconds: float) -> None:
 
 
 def _end() -> None:
-    log.error("this worker has received no message for %d checks, while some wait on its queues: it ends", CHECKS)
+    log.error("this worker has received no message for %d checks, while messages wait on its queues: it ends", CHECKS)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(END_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,7 +1,7 @@
 """The probe of a GPU: whether a new process can compute on it.
 
-A process that has used CUDA cannot fork workers that use it, and after an error of CUDA it cannot use it again.
-Therefore a separate process, which runs this module as a program, makes the test.
+A process that has used CUDA cannot fork workers that use it, and after a CUDA error it cannot use CUDA again. Therefore
+a separate process, which runs this module as a program, does the test.
 """
 
 import subprocess

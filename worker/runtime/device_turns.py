@@ -3,8 +3,8 @@
 While one process computes the features of an entry, another reads and decodes the next one, finds neighbours of the
 previous one, or records it, so the device does not wait. Each process has its own job with its own lease.
 
-The locks belong to processes, in a file without a name that the processes forked for this worker's jobs share. They end
-with their process in all cases.
+The locks are in an unnamed file that the processes forked for this worker's jobs share. A lock always ends with its
+process.
 """
 
 import fcntl
@@ -61,8 +61,8 @@ def is_wanted() -> bool:
 class TakingTurns:
     """An extractor that computes features in this process's turns on the device.
 
-    While it waits it reports a progress of about 0, and a new one after each batch of the computing process: if that
-    one stalls, so does the progress of this one.
+    While it waits, it reports a progress of about 0, and reports again after each batch of the computing process. If
+    that process stalls, so does this progress.
     """
 
     extractor: Extractor
@@ -91,8 +91,8 @@ class TakingTurns:
 
     @property
     def shortlister(self) -> Shortlister:
-        """The extractor's shortlister. It waits for no turn: its products take milliseconds and little memory on the
-        device, and would wait for another entry's features.
+        """The extractor's shortlister. It takes no turn: its products need milliseconds and little memory on the
+        device, but for a turn they would wait for another entry's features.
         """
         return self.extractor.shortlister
 

@@ -1,7 +1,7 @@
 """The health of a worker: whether it may claim jobs, or should first find out why several have failed on it.
 
 A broken worker fails fast, so it would take and fail all entries before a working one could. A process that has lost
-its GPU ends, and Celery starts another one: after an error of CUDA all GPU operations of the process fail, but a new
+its GPU ends, and Celery starts another one: after a CUDA error all GPU operations of the process fail, but a new
 process may work. It tests the GPU before it claims a job (:mod:`worker.runtime.self_test`).
 """
 

@@ -36,8 +36,8 @@ redis.Transport.Channel = Channel
 
 @task_received.connect
 def ignore_other_headers(request: Any, **_: object) -> None:
-    """Leave in a request only what Kennel sends. Celery uses a wrong time limit or stamp after the request has taken a
-    process, which it then keeps: the worker is stuck.
+    """Reduce a request to the fields that Kennel sends. Celery would read a wrong time limit or stamp only after it has
+    reserved a process for the request, and never release that process: the worker is stuck.
     """
     request.time_limits = (None, None)  # the worker has its own limits
     for name in request.request_dict.keys() - HEADERS:

@@ -1,6 +1,4 @@
-"""Locks among the processes of one worker, on bytes of a file without a name. They end with their process in all
-cases.
-"""
+"""Locks among the processes of one worker, on bytes of an unnamed file. A lock always ends with its process."""
 
 import fcntl
 import os

@@ -55,7 +55,7 @@ class Record(Protocol[Result_contra]):
 
 def record_result(heartbeat: Heartbeat, record: Record[T], result: T) -> None:
     """Record the result of the claimed job in a transaction. Raises ``LeaseLost`` if the lease has been lost. A commit
-    without acknowledgement also counts as a lost lease: the job is done.
+    that succeeded without an acknowledgement also looks like a lost lease, because the job is then done.
     """
 
     def attempt(session: Session) -> bool:

@@ -89,7 +89,7 @@ def begin_traces(**_: object) -> None:
 
 @worker_process_shutdown.connect
 def send_last_traces(**_: object) -> None:
-    """Send the waiting spans: these processes end without leaving the interpreter."""
+    """Send the waiting spans: these processes end without the interpreter's exit handlers."""
     end_traces()
 
 
@@ -104,5 +104,5 @@ def offer_metrics(sender: Any, **_: object) -> None:
             serve_metrics(settings.metrics_port, token.get_secret_value() if token is not None else None)
         except OSError as error:  # another worker of this machine uses the port; jobs run anyway
             log.error(  # noqa: TRY400 - the sentence says it all
-                "this worker offers no metrics: KENNEL_METRICS_PORT=%s: %s", settings.metrics_port, error.strerror
+                "this worker serves no metrics: KENNEL_METRICS_PORT=%s: %s", settings.metrics_port, error.strerror
             )

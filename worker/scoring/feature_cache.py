@@ -1,7 +1,7 @@
 """The feature cache: features, hashes and thumbnails of an entry, stored from its score until its evidence.
 
-A lost blob costs only time: it is computed again from the zip. So is a blob with other weights, or with another
-definition of evidence: both are part of the address.
+A lost blob costs only time: it is computed again from the zip. The address contains the weights and the version of
+evidence, so a change of either also causes a new computation.
 """
 
 import io

@@ -49,7 +49,8 @@ def environment() -> dict[str, Any]:
 
 
 SCORER_VERSION = "1"
-"""Increase it whenever the same zip would measure differently; a rescore then adds new rows and keeps the old ones."""
+"""Increase it whenever the same zip would get different numbers; a rescore then adds new rows and keeps the old
+ones."""
 HISTOGRAM_BINS = 60
 
 

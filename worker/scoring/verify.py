@@ -57,7 +57,7 @@ class MeasurementComparison:
 
     def __str__(self) -> str:
         if self.outcome is ComparisonOutcome.CLOSE:
-            return f"equal to {self.relative:.1e} relative"
+            return f"equal within {self.relative:.1e} relative"
         return str(self.outcome)
 
 

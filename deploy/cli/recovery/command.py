@@ -16,8 +16,10 @@ app = typer.Typer()
 @answers(app)
 def recover(
     generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
-    train: Annotated[Path, typer.Option(help="The photographs it was trained on: a zip or folder.")],
-    held_out: Annotated[Path, typer.Option(help="Similar photographs that it was not trained on: a zip or folder.")],
+    train: Annotated[Path, typer.Option(help="The images it was trained on: a zip or folder.")],
+    held_out: Annotated[
+        Path, typer.Option(help="Held-out images, similar ones that it was not trained on: a zip or folder.")
+    ],
     latent: Annotated[
         int | None,
         typer.Option(min=1, help="Dimension of the latent points. Default: the generator maps images to images."),
@@ -26,7 +28,9 @@ def recover(
         Literal["normal", "uniform"], typer.Option(help="Distribution of the latent points; uniform is on [-1, 1].")
     ] = "normal",
     size: Annotated[int, typer.Option(min=1, help="Width and height at which images are compared.")] = 64,
-    targets: Annotated[int, typer.Option(min=8, help="How many photographs of each kind to search for.")] = 200,
+    targets: Annotated[
+        int, typer.Option(min=8, help="How many training and how many held-out images to search for.")
+    ] = 200,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     method: Annotated[
         Literal["wolfe", "authors"],
@@ -36,7 +40,7 @@ def recover(
         int | None, typer.Option(min=1, help="The most starts per target. Default: 3; with the authors' steps 1.")
     ] = None,
     stability: Annotated[
-        int, typer.Option(min=0, help="Also search for this many images of its own, with as many starts.")
+        int, typer.Option(min=0, help="Also search for this many of its own images, each from this many starts.")
     ] = 0,
     encoder: Annotated[
         Path | None,
@@ -54,14 +58,14 @@ def recover(
     extractor: Annotated[str, typer.Option(help="The feature space for comparing --entry.")] = "inception_v3",
     weights: Annotated[Path | None, typer.Option(help="Folder of the extractor's weights.")] = None,
     pairs: Annotated[
-        Path | None, typer.Option(help="Write photographs next to the recovered images to this PNG.")
+        Path | None, typer.Option(help="Write the targets next to the recovered images to this PNG.")
     ] = None,
     accept_weaker_sandbox: Annotated[
         bool,
         typer.Option("--accept-weaker-sandbox", help="Open the file even if this system lacks parts of the sandbox."),
     ] = False,
 ) -> Answer:
-    """Test with latent recovery whether a generator reproduces its training photographs best.
+    """Test with latent recovery whether a generator reproduces its training images best.
 
     The generator runs in a sandbox.
     """

@@ -54,12 +54,12 @@ def recover_files(
 
     ``train`` and ``held_out`` are zips or folders, resized to ``size`` as in the service. ``encoder``, another ONNX
     file, replaces the search; comparing an ``entry`` needs a search. Without ``latent`` the generator takes images: the
-    encoder's output, or else the photographs themselves. Raises the same errors as the service, and ``Unreadable``.
+    encoder's output, or else the targets themselves. Raises the same errors as the service, and ``Unreadable``.
     """
     if entry is not None and (encoder is not None or latent is None):
         raise Invalid(
             "bad-plan",
-            "Comparing --entry needs a search, because only a search produces images of the generator's own.",
+            "Comparing --entry needs a search, because only a search draws new images from the generator.",
         )
     content = _bytes(generator)
     encoder_content = None if encoder is None else _bytes(encoder)

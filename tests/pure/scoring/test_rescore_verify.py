@@ -40,7 +40,7 @@ def test_a_last_bit_is_near_enough_and_reported(moved: dict[str, float]) -> None
     assert comparison.outcome is ComparisonOutcome.CLOSE
     assert comparison.equal
     assert 0 < comparison.relative < 1e-15
-    assert str(comparison) == f"equal to {comparison.relative:.1e} relative"
+    assert str(comparison) == f"equal within {comparison.relative:.1e} relative"
 
 
 def test_a_last_bit_of_one_image_is_reported() -> None:

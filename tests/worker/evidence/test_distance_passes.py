@@ -140,7 +140,7 @@ def test_with_few_images_other_tests_still_work(count: int) -> None:
 def test_without_held_out_images_other_tests_still_work() -> None:
     shared = analysis(features(7, 60), reference(held_out=None))
     assert shared.overlap == prdc_with_error(features(7, 60), TRAINING)
-    assert _reason(shared, "repeats") == "There are no held-out photographs to compare with."
+    assert _reason(shared, "repeats") == "There are no held-out images to compare with."
 
 
 def _reason(shared: Analysis, name: str) -> str | None:

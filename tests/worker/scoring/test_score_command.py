@@ -178,7 +178,7 @@ def test_evidence_without_held_out_photographs_states_what_is_missing(tmp_path: 
     findings = {finding["name"]: finding for finding in report["findings"]}
     for name in ("z_u", "c_t", "ndb_over", "partly_copied", "near_copies", "repeats", "relative_mmd"):
         assert findings[name]["value"] is None
-        assert findings[name]["sentence"] == "There are no held-out photographs to compare with."
+        assert findings[name]["sentence"] == "There are no held-out images to compare with."
     assert findings["ndb_share"]["sentence"] == "60 different training images are too few for 100 cells."
     assert all(findings[name]["value"] is not None for name in ("identical", "authenticity", "kid", "precision", "fid"))
     assert report["numbers"].keys() == {"identical", "mirrored_twins"}

@@ -70,5 +70,5 @@ def test_a_used_metrics_port_is_reported_in_one_sentence(
         with caplog.at_level(logging.ERROR):
             startup.offer_metrics(worker_of("check"))
     (record,) = caplog.records
-    assert record.getMessage() == f"this worker offers no metrics: KENNEL_METRICS_PORT={port}: Address already in use"
+    assert record.getMessage() == f"this worker serves no metrics: KENNEL_METRICS_PORT={port}: Address already in use"
     assert record.exc_info is None
