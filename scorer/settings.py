@@ -59,7 +59,7 @@ def _readable_database(secret: SecretStr) -> SecretStr:
     try:
         url = make_url(secret.get_secret_value())
         driver = url.set(drivername=DRIVER)
-        parameters = make_dsn(**driver.get_dialect()().create_connect_args(driver)[1])  # as connections are made
+        parameters = make_dsn(**driver.get_dialect()().create_connect_args(driver)[1])  # parsed as for a connection
     except Exception:  # noqa: BLE001 - any error may quote a part of the password
         url, parameters = make_url("none://none"), ""
     known = url.drivername in {"postgresql", DRIVER} and "\0" not in parameters and HOST.fullmatch(url.host or "")

@@ -121,7 +121,7 @@ def require_free_name(session: Session, name: str) -> None:
 
 
 def require_email(email: str) -> str:
-    """Return the mail address without surrounding spaces; ``Invalid`` if it is none."""
+    """Return the mail address without surrounding spaces; ``Invalid`` if it is not one."""
     email = email.strip()
     if not is_email(email):
         raise Invalid("bad-email", "This is not a valid mail address. Use ASCII characters only.")

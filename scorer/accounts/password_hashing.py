@@ -51,7 +51,8 @@ def hash_of(password: str) -> str:
 
 
 def matches(password: str, stored: str | None) -> bool:
-    """Whether ``password`` matches the hash ``stored``. It takes equally long without a hash, to hide which exist."""
+    """Whether ``password`` matches the hash ``stored``. It takes equally long without a hash, to hide which accounts
+    exist."""
     text = _normalised(password)
     with _hashing_slots:
         fits = _hashing.verify(text[:MAX_PASSWORD_LENGTH], stored or _dummy_hash())

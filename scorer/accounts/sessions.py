@@ -75,7 +75,7 @@ def sign_in(
     wrong. ``renewed`` is a hash with current cost parameters, if those have changed.
 
     Returns None for an unknown login and for a wrong or just changed password. Only the audit log records which, so the
-    caller must commit in this case also.
+    caller must also commit in this case.
     """
     account = accounts.account_by_login(session, login)
     if account is not None and matched is not None:

@@ -56,7 +56,8 @@ class Application:
 def sign_up(
     session: Session, wanted: Application, password_hash: str, *, mode: Mode, secret: str, site: str, now: datetime
 ) -> Account:
-    """Create a participant's account. ``secret`` (random, made by the caller) is of the link to confirm the address.
+    """Create a participant's account. ``secret`` (random, made by the caller) is that of the link that confirms the
+    address.
 
     ``Forbidden`` if an invitation is needed and missing, ``Conflict`` if the handle or name is taken, ``Invalid`` for a
     bad handle, name or address. The address of another account raises nothing.

@@ -1,4 +1,5 @@
-"""Directories of zips, checked in a limited process. This one finds and reads the bytes, another interprets them."""
+"""Directories of zips, checked in a limited process. The calling process finds and reads the bytes, the limited one
+interprets them."""
 
 from collections.abc import Callable, Sequence
 from typing import BinaryIO

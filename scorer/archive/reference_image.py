@@ -1,4 +1,5 @@
-"""Decodes one reference image of any size and resizes it to the competition's size. Provenance calls this bottleneck.
+"""Decodes one reference image of any size and resizes it to the competition's size. Provenance calls this the
+*bottleneck*.
 
 The way references are resized moves FID more than the difference between many models
 (``docs/explanation/metrics.md#reference-images`` and ``#preprocessing``). So it is fixed here, and its name,
@@ -71,11 +72,11 @@ def round_to_uint8(image: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np
     measuring. 8-bit images are returned unchanged."""
     if image.dtype == np.uint8:
         return image.astype(np.uint8, copy=False)
-    return np.rint(image, out=np.empty(image.shape, np.uint8), casting="unsafe")  # out: never all of it as floats
+    return np.rint(image, out=np.empty(image.shape, np.uint8), casting="unsafe")  # no float copy of it all
 
 
 def _refuse_unfit(image: Image.Image, content: bytes) -> None:
-    """Raise ``MemberError`` for an image with a header that already shows it to be unfit."""
+    """Raise ``MemberError`` for an image whose header already shows that it cannot be used."""
     if image.width * image.height > MAX_PIXELS:
         raise MemberError(f"has more than {MAX_PIXELS:,} pixels")
     # A JPEG of several pictures is an image with previews; its first picture is the image.

@@ -30,7 +30,7 @@ def write_images(images: Images, destination: BinaryIO, names: Sequence[str] | N
     write_members(destination, ((name, encode_png(image)) for name, image in zip(names, images, strict=True)))
 
 
-VERSION = 45  # of the format: ZIP64
+VERSION = 45  # the version of the format that has ZIP64
 UTF8 = 0x0800
 SIZE_IN_EXTRA_FIELD = 0xFFFFFFFF
 """Marks a size that is in the extra field."""

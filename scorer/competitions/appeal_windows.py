@@ -123,7 +123,7 @@ def had_time_to_appeal(session: Session, state: CompetitionState, now: datetime)
     if not days:
         return True
     ends = [now, *(act.created_at for act in state.publications)]
-    acts = zip(state.publications, ends, strict=False)  # an act counts until the next one
+    acts = zip(state.publications, ends, strict=False)  # a publication or withdrawal counts until the next one
     periods = [(act.created_at, end) for act, end in acts if act.published and not act.final]
     newest = newest_grounds(session, state) if periods else None
     return any(end - (begin if newest is None else max(begin, newest)) >= days for begin, end in periods)

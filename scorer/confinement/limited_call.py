@@ -55,7 +55,7 @@ class Purpose:
 
 
 SMALL, LARGE = Turns(4), Turns(1)
-"""The turns for participants' files, and for organizers' files and photographs, which need far more memory."""
+"""The turns for participants' files, and for organizers' files and reference images, which need far more memory."""
 DIRECTORY, NOTEBOOK = Purpose(128 << 20, SMALL), Purpose(32 << 20, SMALL)
 LARGE_DIRECTORY = Purpose(1 << 30, LARGE)
 

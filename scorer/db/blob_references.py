@@ -53,7 +53,7 @@ def all_referenced_keys(connection: Connection) -> Iterator[str]:
 
 
 def referenced_keys(session: Session, folder: str, keys: Collection[str]) -> set[str]:
-    """The ones among ``keys``, all of one folder, that a row refers to."""
+    """Those of the ``keys`` (all in one folder) that a row refers to."""
     if folder in _BY_OWNER:
         return _BY_OWNER[folder](session, keys)
     column = COLUMNS[folder]

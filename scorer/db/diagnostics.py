@@ -1,4 +1,4 @@
-"""SQL for examining an installation: the server's settings, and tasks that have been overdue for long."""
+"""SQL for examining an installation: the server's settings, and tasks that have been overdue for a long time."""
 
 from collections.abc import Sequence
 from datetime import datetime

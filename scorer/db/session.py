@@ -2,8 +2,8 @@
 
 The edge that opens a session owns its transaction: nothing in ``scorer`` commits.
 
-The connection budget is how many database connections all processes may open, and how many the server has. If there
-were too many processes, one would be refused in the middle of its work, long after the mistake. So every process
+The connection budget is how many database connections all processes may open, and how many the server has. With too
+many processes, one would be refused a connection in the middle of its work, long after the mistake. So every process
 compares both numbers when it starts.
 """
 

@@ -15,7 +15,7 @@ from scorer.errors import NotFound
 from scorer.evidence.images import StoredImages, png_of_pairs
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "relative-copies", "partly-copied")
-"""Groups of images near to training images. They mostly have the same images of the entry."""
+"""Groups of images near training images. Mostly they contain the same images of the entry."""
 SIGNS_OF_GROUP: Mapping[str, Collection[str]] = MappingProxyType(
     {
         "near-copies": ("near-copies", "mirrored-copies"),

@@ -81,7 +81,7 @@ class StoredImages:
             found = self._find(key, size, wanted)
             if wanted == found.keys():
                 return found
-            # One at a time, because the process that decodes a photograph may need two gigabytes for it.
+            # One at a time, because the process that decodes a reference image may need two gigabytes for it.
             with LARGE.turn():
                 found = self._find(key, size, wanted)
                 missing = wanted - found.keys()

@@ -104,8 +104,8 @@ def _readable(path: Path) -> Iterator[None]:
     except OSError as error:
         raise Unavailable(
             "unreadable-weights",
-            f"{path} cannot be read ({error.strerror}). Let the account that runs the service (number {os.geteuid()}) "
-            "read it and enter its folder.",
+            f"{path} cannot be read ({error.strerror}). Allow the account that runs the service (user ID "
+            f"{os.geteuid()}) to read it and to enter its folder.",
         ) from error
 
 

@@ -88,7 +88,7 @@ def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
             f" {counted(duplicates.originals, 'training image')}"
         )
     often = (
-        f", {duplicates.most_copied[1]:,} of them of the same one"
+        f", {duplicates.most_copied[1]:,} of them of the same training image"
         if duplicates.most_copied and duplicates.most_copied[1] > 1
         else ""
     )
@@ -97,8 +97,8 @@ def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
         "near_copies",
         closeness,
         f"{outcome}{often}{chance}",
-        uninformative="Some held-out images are also training images, so near copies cannot be distinguished from"
-        " chance.",
+        uninformative="Some held-out images are also training images, so near duplicates cannot be distinguished "
+        "from chance.",
     )
 
 

@@ -54,7 +54,9 @@ def recovery_sentence(comparisons: RecoveryComparisons, likeness: KolmogorovSmir
             if _differs(likeness)
             else ""
         )
-        return f"{compared}, which is not chance ({chance}). The generator memorises its training images.{doubt}"
+        return (
+            f"{compared}, which chance does not explain ({chance}). The generator memorises its training images.{doubt}"
+        )
     if comparisons.p_value < SIGNIFICANCE_LEVEL and gap > 0:
         counts = f"only a gap above {format_percent(MIN_GAP)} counts"
         return f"{compared}. This is unlikely to be chance ({chance}), but {counts}."

@@ -113,7 +113,7 @@ def start_study(acting: Acting, state: CompetitionState, spec: StudySpec, *, see
     if not refs:
         raise Conflict(
             "nobody-to-rate",
-            "No entry on the private board qualifies. It must not be penalised, or have a label other than legitimate.",
+            "No entry on the private board qualifies: each is penalised or has a label other than legitimate.",
         )
     study = RatingStudy(
         competition_id=state.competition.id,
@@ -201,7 +201,7 @@ def invite_rater(acting: Acting, study: RatingStudy, name: str, *, secret: str) 
     """Invite a rater with the link ``secret`` (random, made by the caller), under a name that organizers see."""
     name = name.strip()
     if not name:
-        raise Invalid("no-name", "Give the rater a name to recognise them by.")
+        raise Invalid("no-name", "Enter a name for the rater.")
     rater = Rater(study_id=study.id, digest=digest_of(secret), name=name, created_at=acting.now)
     acting.session.add(rater)
     acting.session.flush()
@@ -211,7 +211,7 @@ def invite_rater(acting: Acting, study: RatingStudy, name: str, *, secret: str) 
 
 
 def dismiss(acting: Acting, study: RatingStudy, rater_id: int) -> None:
-    """Dismiss a rater, who can then rate no longer. Earlier ratings stay. ``NotFound`` if there is no such active
+    """Dismiss a rater, who can then no longer rate. Earlier ratings stay. ``NotFound`` if there is no such active
     rater."""
     rater = acting.session.get(Rater, rater_id)
     if rater is None or rater.study_id != study.id or rater.ended_at is not None:

@@ -15,8 +15,8 @@ MISSED_SWEEPS = 2
 EXTENDED_EVERY = 3
 """Leases are extended at most once in this many leases. So late sweeps do not hide vanished workers."""
 MAX_SENT = 1_000
-"""The most messages per queue and sweep: more jobs than workers do before the next sweep. After losing a million
-messages, the broker does not get all of them at the same time."""
+"""The most messages per queue and sweep: more jobs than workers finish before the next sweep. A broker that has lost a
+million messages does not get all of them at the same time."""
 
 
 def sweep_leases(

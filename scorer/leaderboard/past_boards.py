@@ -34,7 +34,7 @@ class PastBoard:
     @property
     def at(self) -> datetime:
         if self.key.at is None:
-            raise ValueError("a board of now is not past")
+            raise ValueError("the current board is not a past board")
         return self.key.at
 
     def normalise(self, connection: Connection) -> None:

@@ -1,3 +1,3 @@
-"""Pure metrics: no torch, no SQL, no files. Modules write ``import scipy`` alone, which loads its subpackages on first
+"""Pure metrics: no torch, no SQL, no files. Modules only write ``import scipy``, which loads its subpackages on first
 use: ``scipy.stats`` takes 1 s and 60 MB, and the web process imports these modules for their constants.
 """

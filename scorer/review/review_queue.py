@@ -43,7 +43,10 @@ def _medal_sentence(values: Mapping[str, Any]) -> str:
 
 def _unpenalised_sentence(values: Mapping[str, Any]) -> str:
     kinds = [kind for kind in _tracks(values, "rank") if not values[f"{kind}_penalised"]]
-    return f"It wins a medal or prize on the {' and the '.join(kinds)} board without a penalty, despite strong signs."
+    return (
+        f"It wins a medal or prize on the {' and the '.join(kinds)} board without a penalty, despite strong signs "
+        "of copying."
+    )
 
 
 def _stake_sentence(values: Mapping[str, Any]) -> str:
@@ -80,8 +83,8 @@ def _interval_sentence(values: Mapping[str, Any]) -> str:
         values,
         "interval",
         lambda distance, tau, _: (
-            f"no entry was between its distance {distance} and tau = {tau} when tau was chosen, so tau could be on"
-            " either side of it."
+            f"when tau was chosen, no entry was between its distance {distance} and tau = {tau}, so a tau on the "
+            "other side of this distance would have judged all entries the same."
         ),
     )
 

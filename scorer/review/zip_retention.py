@@ -33,7 +33,7 @@ class ZipRetention:
     kept_days: int | None
     """Days from the publication on, set by the operator; null if all zips stay."""
     leave_from: datetime | None
-    """When zips are deleted from. Null before the publication, and if all zips stay."""
+    """The moment from which zips are deleted. Null before the publication, and if all zips stay."""
     stored: ZipTotal
     leaving: ZipTotal
     """The part of `stored` that would be deleted then, as things are now."""

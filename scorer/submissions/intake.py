@@ -78,8 +78,8 @@ def _require_address(account: Account, limits: UploadLimits) -> None:
     if limits.confirmed_address and account.email is None:
         raise Forbidden(
             "address-not-confirmed",
-            "Your account has no confirmed mail address. Open the link in the mail to you, or request a new mail on "
-            "the page /account.",
+            "Your account has no confirmed mail address. Open the link in the mail that you got, or request a new "
+            "mail on the page /account.",
         )
 
 

@@ -30,7 +30,7 @@ def require_mergeable(session: Session, state: CompetitionState, team: Team, *, 
         outlook = (
             f"If neither team submits before then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC."
             if last is None or earliest < last
-            else "You can't merge any more, because teams are fixed before that changes."
+            else "You can't merge any more: that would be possible only after teams are fixed."
         )
         raise Conflict(
             "too-many-entries",

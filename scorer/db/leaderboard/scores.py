@@ -76,7 +76,7 @@ def _sql(value: Any) -> Any:
 
 
 def id_list(ids: Collection[int] | str) -> ColumnElement[Any]:
-    """Ids as one array parameter, regardless of their number. For a cached statement, the parameter's name."""
+    """Ids as one array parameter, regardless of their number. A text is the name of a cached statement's parameter."""
     if isinstance(ids, str):
         return bindparam(ids, None, type_=ARRAY(BigInteger))
     return bindparam(None, list(ids), type_=ARRAY(BigInteger))

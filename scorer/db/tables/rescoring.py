@@ -10,8 +10,8 @@ from scorer.db.tables.competitions import Preparation, Track
 
 
 class RescoringCampaign(WithAuthor, Table):
-    """A campaign that measures entries of a track again. Its measurements count if its newest act that switches is
-    ``switch``."""
+    """A campaign that measures entries of a track again. Its measurements count if its newest act of the kinds
+    ``switch`` and ``undo`` is a ``switch``."""
 
     __tablename__ = "rescoring_campaigns"
     __table_args__ = ({"info": APPEND_ONLY},)

@@ -110,7 +110,7 @@ def test_an_unpenalised_winner_with_a_strong_sign_precedes_the_penalised(
     entries = flagged(session, state, reviewer)
     assert next(iter(entries)) == winner.id
     assert entries[winner.id].reasons[0].words == (
-        "It wins a medal or prize on the public board without a penalty, despite strong signs."
+        "It wins a medal or prize on the public board without a penalty, despite strong signs of copying."
     )
     assert "unpenalised-win" not in names(entries[penalised.id])
 
