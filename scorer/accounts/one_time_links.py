@@ -50,7 +50,7 @@ def issue(
 
 
 def find(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
-    """Return the link with ``secret``, locked for this transaction; ``NotFound`` if unknown, used or expired."""
+    """Return the link with ``secret``, locked for this transaction; ``NotFound`` if it is unknown, used or expired."""
     link = accounts.lock_link(session, digest_of(secret), purpose, now=now)
     if link is None:
         raise NotFound("no-link", "This link is invalid, expired or already used. Ask for a new one.")

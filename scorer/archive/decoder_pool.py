@@ -113,8 +113,8 @@ class DecoderPool(Generic[Result]):
             self._idle.get().close()
 
     def outcomes(self, records: Sequence[Record]) -> list[tuple[int, Result | MemberError]]:
-        """For each record its index, and the result of ``receive`` or its fault. Stops once as many images have ended a
-        process as are listed by name."""
+        """For each record its index, and the result of ``receive`` or its fault. Stops when the number of images that
+        have ended a process reaches the number that is listed by name."""
         found: list[tuple[int, Result | MemberError]] = []
         readable: list[tuple[int, PackedImage]] = []
         for index, record in records:

@@ -1,6 +1,6 @@
 """A seccomp filter for this process and its later threads: it allows the system calls of a list and no others.
 
-    for each call:  load its number;  if it is listed, and its argument as the list says: allow;  else: fail
+    for each call:  load its number;  if the list has it with this argument: allow;  else: fail
 
 The filter cannot be removed. It is classic BPF for ``prctl(PR_SET_SECCOMP)``, which an unprivileged process may call,
 also in most containers. The numbers are those of x86-64, the only tested architecture; on others there is no filter.

@@ -102,8 +102,8 @@ class AccountSummary:
 def account_summaries(
     session: Session, search: str, *, after: int, limit: int, now: datetime
 ) -> Sequence[AccountSummary]:
-    """Accounts with ``search`` in their handle or name, ignoring case, sorted by id, from the one after the id
-    ``after`` on. Excludes deleted accounts."""
+    """Accounts with ``search`` in their handle or name, ignoring case, sorted by id, only those after the id ``after``.
+    Excludes deleted accounts."""
 
     def count(table: type[Table], active: ColumnElement[bool]) -> ScalarSelect[int]:
         return select(func.count()).select_from(table).where(active).scalar_subquery()

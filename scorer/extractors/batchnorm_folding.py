@@ -36,8 +36,8 @@ def replace_module(network: nn.Module, path: str, module: nn.Module) -> None:
 
 
 def followers(network: nn.Module, first: type[nn.Module], *second: type[nn.Module]) -> list[tuple[str, str]]:
-    """Pairs of module paths: modules of the first type, each with the module of the other types that alone reads its
-    output."""
+    """Pairs of module paths: a module of the first type, and the module of the other types that is the only reader of
+    its output."""
     if not any(isinstance(module, second) for module in network.modules()):
         return []  # a transformer, which is not traced
     graph = _Tracer().trace(network)

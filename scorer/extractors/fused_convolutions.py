@@ -25,7 +25,8 @@ def can_fuse() -> bool:
 
 
 def fuse(network: nn.Module) -> nn.Module:
-    """Replace, in place, every convolution (and the ReLU or ReLU6 that alone follows it) by a fused convolution.
+    """Replace, in place, every convolution (with the ReLU or ReLU6 that is the only reader of its output) by a fused
+    convolution.
 
     The network must be in evaluation mode with its batch norms folded, and run afterwards in float32 on the CPU on
     batches of one shape.

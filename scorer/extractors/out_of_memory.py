@@ -14,7 +14,7 @@ _OUT_OF_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STA
 
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether an error reports a lack of GPU memory, or was raised while such an error was handled: ending a failed
-    capture is an error of its own."""
+    capture raises another error."""
     while error is not None:
         is_allocation = getattr(error, "error_code", None) == _MEMORY_ALLOCATION
         if isinstance(error, torch.OutOfMemoryError) or is_allocation or _says_so(error):

@@ -219,7 +219,7 @@ def _summary_by_label(
 def _figure_of_track(
     data: InsightsData, name: str, track: TrackKind, *, value: str, statistics: Callable[[], Mapping[str, Any]]
 ) -> Figure:
-    """A figure of one track's submissions. ``value`` is the column with quantiles by label."""
+    """A figure of one track's submissions. ``value`` is the column that gets quantiles by label."""
     entries = data.by_track[track]
     summarise = _summary_by_label(data, entries, getattr(entries, value), statistics=statistics)
     return _figure_of(data, name, entries, numbers=_numbers_of(entries), summarise=summarise, track=track)

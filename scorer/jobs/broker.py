@@ -125,7 +125,7 @@ def create_celery_app(settings: Settings) -> Celery:
         worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        # A server that refuses writes (a replica, a full disk) answers with errors. Workers must wait for it also.
+        # A server that refuses writes (a replica, a full disk) answers with errors. Workers must also wait for it.
         broker_channel_error_retry=True,
         broker_transport_options={
             "visibility_timeout": VISIBILITY_SECONDS,

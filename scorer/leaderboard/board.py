@@ -13,7 +13,7 @@ from scorer.ranking.vectorised import BoardRow
 
 @dataclass(frozen=True, kw_only=True)
 class Place(BoardRow):
-    """A row of the board as shown: a team's best entry and what its rank wins. Or a benchmark entry, at the position
+    """A row of the board as shown: a team's best entry and what its rank wins, or a benchmark entry at the position
     where it would rank."""
 
     team: str

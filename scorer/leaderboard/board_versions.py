@@ -55,7 +55,7 @@ def former_version(state: CompetitionState) -> Publication | None:
     """The version that the current board is compared with; None if no board is published, or there was no earlier
     version.
 
-    A provisional board still moves, so it is compared with its own state when it was published. A final board is
+    A provisional board can still change, so it is compared with its own state when it was published. A final board is
     compared with the version before it.
     """
     if state.phase is Phase.PROVISIONAL:

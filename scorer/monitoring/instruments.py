@@ -28,7 +28,7 @@ class MetricsFile(MmapedDict):
             super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
             return
         with suppress(OSError):
-            Path(filename).unlink()  # for readers an empty file is a broken file
+            Path(filename).unlink()  # readers would take an empty file for a damaged one
         memory = os.memfd_create("metrics")
         try:
             super().__init__(_path_of(memory))  # type: ignore[no-untyped-call]

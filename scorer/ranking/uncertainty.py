@@ -215,7 +215,8 @@ def rank_probabilities(
 
 
 def _shrinkage(scores: MeasuredScores) -> tuple[Floats, float]:
-    """The share of its way to the mean of all scores by which each score is moved, and that mean."""
+    """How far each score is moved towards the mean of all scores, as a share of its distance from the mean, and that
+    mean."""
     count = len(scores)
     error = np.square(scores.standard_error)
     mean = float(scores.score.mean())

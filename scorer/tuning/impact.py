@@ -99,8 +99,8 @@ class ThresholdImpact:
         return np.flatnonzero(chosen & self.is_competing)
 
     def closest(self, rows: Ints, after: int, limit: int) -> Ints:
-        """At most ``limit`` of these rows, from number ``after + 1`` on, sorted by distance to the training images,
-        then by age. Sorts no more rows than needed, because a tau may penalise half a million."""
+        """At most ``limit`` of these rows, from number ``after + 1`` on, sorted by memorization distance, then by age.
+        Sorts no more rows than needed, because a tau may penalise half a million."""
         distances = self.after.judged.columns.distance[rows]
         end = after + limit
         if end < len(rows):

@@ -99,7 +99,7 @@ def sharing_entries(session: Session, refs: Collection[int]) -> list[SharingEntr
 
 
 def _pairs(of: InstrumentedAttribute[int], refs: Collection[int]) -> Select[Any]:
-    """The pairs of entries with one, ``of``, among ``refs``; the other one is ``ref``."""
+    """The pairs in which one entry (``of``) is among ``refs``; ``ref`` is the other entry."""
     ref = SharedImages.other_ref if of is SharedImages.submission_ref else SharedImages.submission_ref
     pair: list[Any] = [SharedImages.created_at, SharedImages.images, SharedImages.equal, SharedImages.share]
     return select(of.label("of"), ref.label("ref"), *pair, SharedImages.examples).where(of.in_(refs))

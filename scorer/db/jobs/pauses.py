@@ -84,7 +84,7 @@ def paused_among(session: Session, job_ids: Collection[int]) -> frozenset[int]:
 
 
 def is_claimable(paused: ActivePauses) -> list[ColumnElement[bool]]:
-    """Conditions for jobs that are not paused. There is none for subjects without a pause, so that plans do not
+    """Conditions for jobs that are not paused. Subjects without a pause get no condition, so that query plans do not
     change."""
     conditions: list[ColumnElement[bool]] = []
     if paused.queues:

@@ -2,8 +2,8 @@
 
 A row can be committed after one with a higher id, so ids do not show which rows are new. Transaction ids do: all
 transactions below a snapshot's xmin have ended. So a row that a later snapshot sees for the first time has an xid of at
-least that xmin. After a restore into another server, rows have xids of the old one. Such rows may be reported once
-more, which costs a read.
+least that xmin. After a restore into another server, rows have xids of the old one. Such rows may be reported again,
+which costs one read.
 """
 
 from collections import Counter

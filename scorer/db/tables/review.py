@@ -29,7 +29,7 @@ class Label(Authored, Table):
 
 
 class Review(Table):
-    """A reviewer's label, intent and note on an entry. Each reviewer's newest counts; two that agree decide the
+    """A reviewer's label, intent and note on an entry. Each reviewer's newest review counts; two that agree decide the
     label."""
 
     __tablename__ = "reviews"

@@ -86,7 +86,7 @@ class Submission(Table):
     """Whether it was begun after the close. Late entries have their own board, no private track, and are never final
     picks."""
     sprite_key: Mapped[str | None] = mapped_column(index=True)
-    """Blob with its sprite sheet: some of its images, reduced, in one picture, for its team."""
+    """Blob with its sprite sheet: some of its images, scaled down, in one picture for its team."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     team: Mapped[Team] = relationship(lazy="joined", innerjoin=True)

@@ -37,7 +37,7 @@ class ListedTeam:
 def list_teams(
     session: Session, competition_id: int, search: str = "", *, after: int = 0, limit: int | None = None
 ) -> list[ListedTeam]:
-    """The teams with members, sorted by id, from the one after ``after`` on. ``search``: only teams with this text in
+    """The teams with members, sorted by id, only those after the id ``after``. ``search``: only teams with this text in
     their name, or in a member's handle or name, ignoring case."""
     is_member = Membership.is_current() & (Membership.competition_id == competition_id)
     teams = select(Team.id, Team.name).where(Team.competition_id == competition_id, Team.id > after)

@@ -32,7 +32,7 @@ class AuditPlan:
     distorted: int = 20
     """Training and generated images to recover in each distorted form; 0 for none."""
     starts: int = 3
-    """The most starts of a target: further ones only if it is not recovered yet. The best start counts."""
+    """The most starts of a target. Only a target that is not recovered yet gets another one. The best start counts."""
     candidates: int = 64
     """Latent points drawn for a start; the nearest becomes the start. 1 is the paper's start."""
     iterations: int = 80

@@ -122,7 +122,7 @@ def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], 
 
 
 def unreadable_result() -> Invalid:
-    """The error for a generator with a process that left something other than a result."""
+    """The error for a generator if its process has left something other than a result."""
     return Invalid("generator-crashed", "The process that ran the generator left no readable result.")
 
 

@@ -1,6 +1,6 @@
 """The probe of the sandbox: which measures a process can take on this system.
 
-A confined process can never leave its confinement. So the probe runs in a process of its own: this module, run as a
+A confined process can never leave its confinement. So the probe runs in a separate process: this module, run as a
 program.
 """
 
