@@ -49,7 +49,7 @@ class NewAccountView(AccountView):
     token: str = Field(description="Shown only once; Kennel stores only its hash.")
 
 
-PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters, and not a common password."
+PASSWORD_RULE = f"{MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters, and not easy to guess."
 
 
 class NewPassword(Request):

@@ -187,7 +187,7 @@ async def attach(
     has real images that are in no statistic. The role `private_extra` is only in the private track's reference.
 
     Features are a numpy archive with `features`, their mean `m` and their covariance `s`, in the role `public_features`
-    or `private_features`. They replace the features of the track's images until the track gets another extractor.
+    or `private_features`. They replace the features of the track's images until the track's extractor changes.
 
     A file is stored and prepared only once, even if several competitions use it.
     """

@@ -92,7 +92,7 @@ class EventHub:
         if self._accounts[account_id] >= MAX_STREAMS:
             raise TooMany(
                 "too-many-streams",
-                f"You already follow {MAX_STREAMS} submissions. Close a page of one.",
+                f"You already follow {MAX_STREAMS} submissions. Close one of their pages.",
                 retry_after=60,
             )
 

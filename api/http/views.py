@@ -16,8 +16,8 @@ from scorer.lifecycle import TrackKind
 from scorer.metrics.metric_catalogue import METRICS
 
 INTERVAL_COVERAGE = (
-    "The share of 1,000 simulated intervals (value ± 1.96 standard errors) that held, if it is not between 0.93 and"
-    " 0.97. Null if it is, or if it was not measured."
+    "The share of 1,000 simulated intervals (value ± 1.96 standard errors) that contained the true value. Null if it is"
+    " between 0.93 and 0.97, or if it was not measured."
 )
 """The description of a field."""
 
@@ -47,7 +47,7 @@ class Page(BaseModel):
 
 
 class RequeuedView(BaseModel):
-    """The number of jobs that were queued again."""
+    """The number of restarted jobs."""
 
     requeued: int
 

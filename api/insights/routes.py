@@ -47,7 +47,7 @@ class FigureQuery(BaseModel):
 
 @router.get("")
 def index(slug: str, acting: ActingVisitor, wanted: Paging) -> FigurePage:
-    """List the figures that you can see: of the public track, and of both tracks with the final board."""
+    """List the figures that you can see: of the public track, and once the final board is published, of both tracks."""
     state = standings.visible_state(acting, slug)
     everything = may_see_results(state, acting.actor)
     shown = [

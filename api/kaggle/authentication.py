@@ -199,5 +199,5 @@ def introspect_token(
 def unknown_method(service: str, method: str) -> JSONResponse:
     """404 with a message for unsupported methods."""
     return error_response(
-        404, f"This service does not support {method}, only competitions, their entries, boards and files."
+        404, f"This service does not support {method}. It supports competitions, their entries, boards and files."
     )

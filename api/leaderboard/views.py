@@ -104,7 +104,7 @@ class BoardVersionView(RecordView):
 
 class BoardVersionsView(BaseModel):
     versions: list[BoardVersionView] = Field(description="Newest first.")
-    changes: int = Field(description="The number of teams with another rank than in the previous version.")
+    changes: int = Field(description="The number of teams with a different rank than in the previous version.")
     moves: list[RankChange] = Field(description="These teams, in the order of their current ranks.")
     next_after: int | None = Field(description="Pass it as `after` to get the next moves; null at the end.")
 

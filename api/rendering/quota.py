@@ -17,16 +17,16 @@ class QuotaMessage:
 def quota_message_of(quota: Quota) -> QuotaMessage:
     """How many entries are left today, and when the quota resets: ``3 of 5 entries left today, resets to 5 at``."""
     limits, left = quota.limits, quota.remaining
-    usage = "Unlimited entries today" if left is None else f"{left} of {limits.daily_limit} entries left today"
+    usage = "No daily limit" if left is None else f"{left} of {limits.daily_limit} entries left today"
     match quota.refusal:
         case None if left is None or left == limits.daily_limit:
             return QuotaMessage(usage)
         case None:
             return QuotaMessage(f"{usage}, resets to {limits.daily_limit} at", quota.resets_at)
         case Refusal.PENDING:
-            return QuotaMessage(f"{usage}; {quota.usage.pending} in progress, which is the limit")
+            return QuotaMessage(f"{usage}; {quota.usage.pending} in progress (the limit)")
         case Refusal.REJECTED:
-            usage = f"{quota.usage.rejected} uploads rejected today, which is the limit"
+            usage = f"{quota.usage.rejected} rejected uploads today (the limit)"
     if quota.next_entry_at is None:
-        return QuotaMessage(f"{usage}, and the competition closes before you can submit again")
+        return QuotaMessage(f"{usage}, and no more entries before the close")
     return QuotaMessage(f"{usage}, next entry at", quota.next_entry_at)

@@ -31,7 +31,7 @@ def _open(state: CompetitionState) -> TimelineStep:
     competition = state.competition
     words = "Teams submit entries and pick the entries that count for the final ranking."
     dates = (
-        ("Teams may merge until", competition.team_merge_deadline),
+        ("Teams can merge until", competition.team_merge_deadline),
         ("You can finish uploads that started before the close, and change picks, until", grace_end(competition)),
     )
     known = tuple((what, at) for what, at in dates if at is not None)
@@ -42,7 +42,7 @@ def _review(state: CompetitionState) -> TimelineStep:
     competition = state.competition
     days = counted(competition.review_days, "day")
     words = (
-        "Organizers and reviewers review entries. A team may appeal once against a disqualification, and once against"
+        "Organizers and reviewers review entries. A team can appeal once against a disqualification, and once against"
         f" an entry's penalty on the public board. Appeals are open for {days} after the close, or until a board is"
         " published."
     )
@@ -56,7 +56,7 @@ def _review(state: CompetitionState) -> TimelineStep:
 def _provisional(state: CompetitionState) -> TimelineStep:
     days = counted(state.competition.appeal_days, "day")
     words = (
-        "The private board is public and may still change. A team may appeal once against a disqualification, and once"
+        "The private board is public and may still change. A team can appeal once against a disqualification, and once"
         f" against an entry's penalty on this board, within {days}. For later decisions, the {days} start with the"
         " decision."
     )

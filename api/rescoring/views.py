@@ -71,9 +71,7 @@ class CampaignView(RecordView):
         description="The number of the track's entries that have no zip and can't be measured again."
     )
     measured: int
-    changed: int = Field(
-        description="The number of entries with another FID or memorization distance than in the previous measurement."
-    )
+    changed: int = Field(description="The number of entries with a different FID or memorization distance than before.")
     fid_difference: float | None = Field(description="The largest difference of FID.")
     distance_difference: float | None = Field(description="The largest difference of the memorization distance.")
     scorer_versions: list[str] = Field(description="The scorer versions of the measurements.")

@@ -91,7 +91,7 @@ class LimitsView(BaseModel):
     remaining_today: int | None
     pending_limit: int = Field(description="Entries in progress at the same time.")
     pending: int
-    rejected_limit: int = Field(description="Uploads per UTC day that fail the deep check.")
+    rejected_limit: int = Field(description="Rejected uploads per UTC day.")
     rejected_today: int
     refusal: Literal["daily-limit", "pending-limit", "rejected-limit"] | None = Field(
         description="The limit that prevents the next entry."

@@ -74,7 +74,7 @@ class Allowlist(Methods[Api]):
 
     @Method
     def invite(self, slug: str, who: Sequence[str]) -> Operation[list[answers.AllowlistEntryView]]:
-        """Invite people by handle or email address; returns everybody who is invited."""
+        """Invite people by handle or mail address; returns everybody who is invited."""
         path = path_of("competitions", slug, "allowlist")
         yield from call("POST", path, json={"who": list(who)})
         return (yield from all_pages(path, "allowlist"))
@@ -134,7 +134,7 @@ class Campaigns(Methods[Api]):
         extractor: str | None = None,
         references: Mapping[str, str] = {},
     ) -> answers.CampaignView:
-        """Measure all scored entries, or those with the given IDs, again when no other job waits. Optionally use
+        """Measure all scored entries, or those with the given IDs, again when no other jobs wait. Optionally use
         another extractor, or corrected references: role and SHA-256 of what ``references.attach(..., attach=False)``
         stored. Boards don't change until the switch.
         """
@@ -248,7 +248,7 @@ class Jobs(Methods[Api]):
 
     @calls("POST /admin/jobs/requeue")
     def requeue(self, job: int | None = None) -> answers.RequeuedView:
-        """Retry a failed job, or all failed jobs."""
+        """Restart a failed job, a running job, or all failed jobs."""
 
     @calls("POST /admin/jobs/pauses", paused=True)
     def pause(
@@ -294,8 +294,8 @@ class PrivateExtractor(Methods[Api]):
     def choose(
         self, slug: str, extractor: str, reason: str, *, tau: float | None = None
     ) -> answers.PrivateExtractorView:
-        """Choose another extractor for the private track, from the compared ones; all entries are scored again. The
-        default ``tau`` is half the distance of the held-out images.
+        """Change the private track's extractor to one that was compared; all entries are scored again. The default
+        ``tau`` is half the distance of the held-out images.
         """
 
 
@@ -317,8 +317,8 @@ class Publication(Methods[Api]):
     def publish(
         self, slug: str, reason: str, *, final: bool = True, override: str | None = None, after: str | None = None
     ) -> answers.PublicationView:
-        """Publish the board; the reason is shown to all teams. Fails while there are open points, unless ``override``
-        gives a reason.
+        """Publish the board; the reason is shown to all participants. Fails while there are open points, unless
+        ``override`` gives a reason.
         """
 
     @calls("POST /competitions/{slug}/publication", published=False, override=None)
@@ -329,7 +329,7 @@ class Publication(Methods[Api]):
 
     @calls("POST /competitions/{slug}/publication/requeue")
     def requeue(self, slug: str) -> answers.RequeuedView:
-        """Retry failed jobs of the competition's entries."""
+        """Restart the failed jobs of the competition's private track."""
 
 
 class Ratings(Methods[Api]):
@@ -483,11 +483,11 @@ class Releases(Methods[Api]):
 
     @calls("PUT /competitions/{slug}/releases/{release}/handed-out", shown=True)
     def hand_out(self, slug: str, release: str) -> answers.ReleaseView:
-        """Make a release public while the final board is published."""
+        """Publish a release: everybody can download it while the final board is published."""
 
     @calls("PUT /competitions/{slug}/releases/{release}/handed-out", shown=False)
     def take_back(self, slug: str, release: str) -> answers.ReleaseView:
-        """Make a release private again."""
+        """Withdraw a release: only organizers can download it."""
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -515,7 +515,7 @@ class Reviews(Methods[Api]):
 
     @Method
     def claim_next(self, slug: str, skip: int = 0) -> Operation[answers.NextView]:
-        """Claim the most decisive entry that you have not reviewed: for some minutes, other reviewers get others."""
+        """Claim the most decisive entry that you have not reviewed; for 10 minutes, others get other entries first."""
         return call("POST", path_of("competitions", slug, "review-queue", "next"), params={"skip": skip})
 
     @calls("GET /submissions/{submission}/review")
@@ -580,7 +580,7 @@ class Rulings(Methods[Api]):
     def rule(
         self, submission: str, kind: RulingKind, reason: str, *, memorising: bool | None = None
     ) -> answers.RulingView:
-        """Uphold an entry's result, disqualify it, or waive its penalty; the reason is shown to the team."""
+        """Keep an entry as scored, disqualify it, or waive its penalty; the reason is shown to the team."""
 
     @calls("POST /competitions/{slug}/teams/{team}/rulings")
     def rule_team(self, slug: str, team: int, kind: RulingKind, *, reason: str) -> list[answers.RulingView]:

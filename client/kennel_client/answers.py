@@ -761,7 +761,7 @@ class ReleaseView(TypedDict):
 
 
 class RequeuedView(TypedDict):
-    """The number of jobs that were queued again."""
+    """The number of restarted jobs."""
 
     requeued: int
 

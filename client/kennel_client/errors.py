@@ -1,4 +1,4 @@
-"""Errors meant for people: faults in a zip, and responses of the service."""
+"""Errors with messages for users: faults in a zip, and problems that the service reports."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ UNPROCESSABLE = 422
 
 
 class KennelError(Exception):
-    """Base class of all errors shown to people.
+    """Base class of errors with a message for users.
 
     ``slug`` names the problem for programs (``wrong-count``), ``message`` describes it in one sentence, ``faults``
     lists details (at most ten are shown), ``extra`` adds fields to the response.
@@ -24,7 +24,7 @@ class KennelError(Exception):
 
 
 class Invalid(KennelError):
-    """The input is invalid; ``faults`` says where."""
+    """The input is invalid; ``faults`` lists the problems."""
 
 
 class Refused(Exception):
@@ -32,7 +32,7 @@ class Refused(Exception):
 
     def __init__(self, status: int, problem: dict[str, Any], *, retry_after: int | None = None) -> None:
         faults = "".join(f"\n  - {fault}" for fault in problem.get("faults", ()))
-        super().__init__(f"{problem.get('title', 'The service refused this.')}{faults}")
+        super().__init__(f"{problem.get('title', 'The service refused the request.')}{faults}")
         self.status = status
         self.problem = problem
         self.retry_after = retry_after

@@ -48,8 +48,8 @@ def decode_reference(content: bytes, size: int) -> NDArray[np.uint8] | NDArray[n
     uint8, unchanged, if it already has that size. Otherwise it is resized as a whole (no crop, so a wide image is
     squeezed) to float32 in [0, 255], with bicubic's overshoot clipped. It is rotated by its EXIF orientation. Its
     colour profile is not applied, because no training loader applies it. Raises ``MemberError``: not such an image,
-    damaged, more than ``MAX_PIXELS``, animated, 16 bits a channel, or partly transparent (the organizer must choose the
-    background).
+    damaged, more than ``MAX_PIXELS``, animated, 16 bits per channel, or partly transparent (the organizer must choose
+    the background).
     """
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:

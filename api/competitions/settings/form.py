@@ -60,7 +60,7 @@ PARTS: Mapping[str, Sequence[Declared]] = {
     ),
     "Dates": (
         ("opens_at", "Opens", "time"),
-        ("team_merge_deadline", "Teams may merge until", "time"),
+        ("team_merge_deadline", "Team merge deadline", "time"),
         ("closes_at", "Closes", "time"),
         ("upload_grace_seconds", "Grace period for uploads in seconds", "number"),
         ("review_days", "Days of review", "number"),
@@ -71,14 +71,14 @@ PARTS: Mapping[str, Sequence[Declared]] = {
         ("max_team_size", "Members per team", "number"),
         ("daily_limit", "Entries per UTC day", "number"),
         ("pending_limit", "Entries in progress", "number"),
-        ("rejected_limit", "Rejected zips per UTC day", "number"),
+        ("rejected_limit", "Rejected uploads per UTC day", "number"),
         ("late_submissions", "Entries after the close", "flag"),
     ),
     "Ranking and prizes": (
         ("final_picks", "Final picks per team", "number"),
-        ("medals.gold", "Gold to place", "number"),
-        ("medals.silver", "Silver to place", "number"),
-        ("medals.bronze", "Bronze to place", "number"),
+        ("medals.gold", "Last place with gold", "number"),
+        ("medals.silver", "Last place with silver", "number"),
+        ("medals.bronze", "Last place with bronze", "number"),
         ("prizes", "Prizes", "prizes"),
     ),
     "Images and scoring": (

@@ -38,7 +38,8 @@ async def hand_in(
     account: Submitter,
     latent: Dimension,
     distribution: Annotated[
-        Distribution, Query(description="The distribution of each number: standard normal, or uniform on [-1, 1].")
+        Distribution,
+        Query(description="The distribution of each number: standard normal, or uniform between -1 and 1."),
     ],
 ) -> GeneratorView:
     """Upload the generator that made the entry. The request body is the ONNX file itself. A worker searches it for

@@ -24,7 +24,7 @@ from scorer.metrics.copying.recovery_power import DetectableShares
 class PairShown(BaseModel):
     """A searched image and the generator's nearest image."""
 
-    error: float = Field(description="The mean squared error for pixels in -1 to 1.")
+    error: float = Field(description="The mean squared error for pixel values from -1 to 1.")
     name: str | None = Field(description="The name of the reference image; null for the generator's own images.")
 
 

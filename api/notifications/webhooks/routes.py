@@ -4,9 +4,9 @@ A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `cre
 [Standard Webhooks](https://www.standardwebhooks.com): its libraries verify the headers `webhook-id`,
 `webhook-timestamp` and `webhook-signature` with the webhook's secret.
 
-Answer with 2xx within 5 seconds. After other answers, Kennel tries again for one day, with growing intervals. The
-answer 410 stops the webhook. A delivered notice is not sent again. If delivery is uncertain, Kennel sends the notice
-again with the same `webhook-id`: ignore an id that you already know.
+Respond with 2xx within 5 seconds. After any other response, Kennel tries again for one day, with growing
+intervals. A 410 response stops the webhook. A delivered notice is not sent again. If delivery is uncertain, Kennel
+sends the notice again with the same `webhook-id`: ignore an id that you have already received.
 """
 
 import secrets

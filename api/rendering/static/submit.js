@@ -19,7 +19,7 @@ let running = null;
 /** The service refused the upload, and a retry would not help. */
 class Refused extends Error {
   constructor(status, problem) {
-    super(problem.title || `The service answered ${status}.`);
+    super(problem.title || `The service responded with status ${status}.`);
     this.status = status;
     this.fromProxy = !problem.type;
     this.faults = problem.faults || [];
@@ -41,7 +41,7 @@ async function request(method, url, headers = {}, body = null) {
   const slug = (problem.type || "").split(":").pop();
   const temporary = response.status >= 500 || response.status === 408 || slug === "too-often"
     || slug === "wrong-offset" || slug === "taken-over";
-  if (temporary) throw new Temporary(problem.title || `The service answered ${response.status}.`);
+  if (temporary) throw new Temporary(problem.title || `The service responded with status ${response.status}.`);
   throw new Refused(response.status, problem);
 }
 
@@ -169,7 +169,7 @@ async function upload(file, note) {
       if (error instanceof Refused || running.signal.aborted) throw error;
       const seconds = RETRY_SECONDS[Math.min(attempts++, RETRY_SECONDS.length - 1)];
       const reason = error instanceof Temporary ? error.message : "Connection lost.";
-      announce(`${reason} The upload continues in ${seconds} s.`);
+      announce(`${reason} The upload resumes in ${seconds} s.`);
       await pause(1000 * seconds);
     }
   }
@@ -205,7 +205,7 @@ async function start() {
   if (!file || running) return;
   elements.problem.hidden = true;
   if (file.size > Number(form.dataset.maxBytes)) {
-    showProblem(new Error(`This zip has ${(file.size / 1e6).toFixed(1)} MB; the limit is ${(Number(form.dataset.maxBytes) / 1e6).toFixed(1)} MB.`));
+    showProblem(new Error(`The zip has ${(file.size / 1e6).toFixed(1)} MB; the limit is ${(Number(form.dataset.maxBytes) / 1e6).toFixed(1)} MB.`));
     return;
   }
   running = new AbortController();

@@ -31,7 +31,7 @@ function textsOf(impact) {
 }
 
 function announcementOf(texts) {
-  const known = texts.caught ? `, ${texts.caught} memorisers caught, ${texts.wronged} legitimate wronged` : "";
+  const known = texts.caught ? `, ${texts.caught} memorisers caught, ${texts.wronged} wrongly penalised` : "";
   return `tau ${texts.tau}: ${texts.penalised} penalised${known}, ${texts.medals} medals change`;
 }
 

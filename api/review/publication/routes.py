@@ -18,7 +18,7 @@ from scorer.review.zip_retention import ZipRetention
 class NewPublication(Request):
     published: bool
     final: bool = Field(
-        True, description="Whether it is the final board. The provisional board may still change, and teams may appeal."
+        True, description="Whether it is the final board. The provisional board may still change, and teams can appeal."
     )
     reason: str = Field(min_length=1, max_length=2000, description="Shown to all participants.")
     override: str | None = Field(
@@ -100,6 +100,6 @@ def publish(slug: str, body: NewPublication, acting: ActingOrganizer) -> Publica
 
 @router.post("/requeue")
 def requeue(slug: str, acting: ActingOrganizer) -> RequeuedView:
-    """Queue all failed jobs of the private track again. Organizers only."""
+    """Restart all failed jobs of the private track. Organizers only."""
     state = competition_state.state_of(acting.session, slug, acting.now)
     return RequeuedView(requeued=failed_scores.restart_failed(acting, state=state))

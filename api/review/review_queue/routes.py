@@ -66,7 +66,7 @@ def claim_next(
     acting: ActingReviewer,
     skip: Annotated[int, Query(ge=0, le=1_000_000, description="The number of entries to skip.")] = 0,
 ) -> NextView:
-    """Claim your most decisive open entry for some minutes. During that time, other reviewers get other entries first,
+    """Claim your most decisive open entry for 10 minutes. During that time, other reviewers get other entries first,
     but they can still review it. Reviewers and organizers only."""
     state = visible_state(acting, slug)
     access.require_reviewer(state, acting.actor)

@@ -63,7 +63,7 @@ def stakes_of(submission_id: str, acting: ActingOrganizer, wanted: Paging) -> St
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)
 def rebut(submission_id: str, body: NewRebuttal, acting: ActingSubmitter) -> RebuttalView:
-    """Appeal against a ruling or a penalty, once against each, during the review."""
+    """Appeal against a disqualification or a penalty, once against each, while appeals are open."""
     rebuttal = rebuttals.rebut(acting, submission_id, body.text)
     return rebuttal_view(access.find_submission(acting.session, submission_id, acting.actor), Appeal(rebuttal, None))
 

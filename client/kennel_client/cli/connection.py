@@ -27,7 +27,7 @@ HINTS = {
     "wrong-scope": "Create a token with the scopes read and submit on the page /account, then run `kennel login`.",
     "rules-not-accepted": "`kennel rules COMPETITION` shows the rules; add --accept to accept them.",
     "pending-limit": "`kennel status` shows your entries.",
-    "not-invited": "Ask the organizers of the competition to invite you by handle or email address.",
+    "not-invited": "Ask the organizers of the competition to invite you by handle or mail address.",
     "no-competition": "`kennel competitions` lists the competitions.",
 }
 """Hints how to fix a problem, by its slug."""

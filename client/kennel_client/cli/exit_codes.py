@@ -30,9 +30,9 @@ EXIT_CODE_TEXTS = {
     ExitCode.USAGE: "wrong arguments, or an unreadable file",
     ExitCode.REFUSED: "the service refused the request: closed, rules not accepted, unknown competition, no permission",
     ExitCode.SIGN_IN: "no token, an unknown token, or a token without the required scope",
-    ExitCode.LIMIT: "a limit is used up; try again later",
+    ExitCode.LIMIT: "a limit is reached; try again later",
     ExitCode.NO_ANSWER: "no response from the service, or an error in it",
-    ExitCode.INTERRUPTED: "Ctrl-C; entries and uploads stay as they are",
+    ExitCode.INTERRUPTED: "stopped with Ctrl-C; entries and uploads are not affected",
 }
 
 

@@ -77,7 +77,7 @@ NOUNS = {
     "competition": ("competitions.app", "Competitions: create, change, announce, publish, pause."),
     "extractor": ("tuning.extractors", "The private track's extractor: show, compare others, choose."),
     "file": ("competitions.files", "Data files for participants: list, offer, withdraw."),
-    "job": ("jobs.app", "Jobs of the workers: list unfinished jobs, retry failed jobs."),
+    "job": ("jobs.app", "Jobs of the workers: list unfinished jobs, restart failed jobs."),
     "queue": ("jobs.queues", "Queues of jobs: pause, resume."),
     "rating": ("insights.app", "Human ratings: list and start studies, invite raters, show means."),
     "rebuttal": ("review.rebuttals", "Rebuttals of teams: list, answer."),

@@ -35,7 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on
 Format = Literal["table", "csv", "json"]
 AsFormat = Annotated[Format | None, typer.Option("--format", help="Format of the list. Default: table.")]
 Watch = Annotated[bool, typer.Option("--watch", help="Follow it to the end; exit 1 unless it is scored.")]
-Told = Annotated[str, typer.Option("--reason", help="The text that the team sees.")]
+Told = Annotated[str, typer.Option("--reason", help="Reason (shown to the team).")]
 Reason = Annotated[str, typer.Option(help="The reason, for the audit log.")]
 
 

@@ -162,17 +162,22 @@ def print_rules(out: Console, view: View) -> None:
 
 
 def quota_text(view: View) -> str:
-    """A team's remaining quota, and when it can submit again."""
+    """A team's remaining quota, and when it can submit again, in the words of the pages."""
     if view["daily_limit"] is None:
-        left = "There is no daily limit"
+        left = "No daily limit"
     else:
-        left = f"{view['remaining_today']} of {view['daily_limit']} entries of this UTC day are left"
+        left = f"{view['remaining_today']} of {view['daily_limit']} entries left today"
     stored = storage_text(view)
-    if view["refusal"] is None:
-        return f"{left}. {stored}"
+    match view["refusal"]:
+        case None:
+            return f"{left}. {stored}"
+        case "pending-limit":
+            return f"{left}; {view['pending']} in progress (the limit). {stored}"
+        case "rejected-limit":
+            left = f"{view['rejected_today']} rejected uploads today (the limit)"
     if view["next_entry_at"] is None:
-        return f"{left}; you can submit again when an entry in progress has ended. {stored}"
-    return f"{left}; you can submit again at {format_time(view['next_entry_at'])}. {stored}"
+        return f"{left}, and no more entries before the close. {stored}"
+    return f"{left}, next entry at {format_time(view['next_entry_at'])}. {stored}"
 
 
 def storage_text(view: View) -> str:

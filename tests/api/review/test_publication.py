@@ -108,9 +108,9 @@ def test_jobs_can_be_requeued_one_by_one_or_together(service: Service, command: 
     slug = service.competition()
     entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
     failed = [fail_private(service, entry) for entry in entries]
-    assert command("job", "requeue", str(failed[0])) == "Jobs requeued: 1.\n"
-    assert command("job", "requeue", "--competition", slug) == "Jobs requeued: 2.\n"
-    assert command("job", "requeue") == "Jobs requeued: 0.\n"
+    assert command("job", "requeue", str(failed[0])) == "Jobs restarted: 1.\n"
+    assert command("job", "requeue", "--competition", slug) == "Jobs restarted: 2.\n"
+    assert command("job", "requeue") == "Jobs restarted: 0.\n"
     again = service.call("admin", "POST", "/admin/jobs/requeue", json={"job": failed[0]})
     assert (again.status_code, again.json()["type"]) == (409, "urn:kennel:problem:not-stuck")
     log = service.call("admin", "GET", "/admin/audit", params={"action": "job.requeued"}).json()["entries"]

@@ -164,7 +164,7 @@ def test_an_entry_that_is_not_the_teams_best_says_where_it_would_rank(service: S
     enter(service, "ada")
     page = read(service, f"/submissions/{worse['id']}")
     assert numbers(page)["Would-be rank"] == "1"
-    assert "If this one were its best, the team would be on rank 1." in page.one("main").text
+    assert "If this were its best entry, the team would be at rank 1." in page.one("main").text
 
 
 def test_an_entry_that_waits_can_be_cancelled(service: Service) -> None:

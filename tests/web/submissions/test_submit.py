@@ -283,7 +283,7 @@ def test_a_browser_sends_what_a_proxy_takes_and_shows_why_it_waits(
         page.goto(f"{url}/competitions/{slug}/submit")
         page.set_input_files("#file", file)
         page.click("#send")
-        page.get_by_text("The store cannot be used. The upload continues in 1 s.").wait_for()
+        page.get_by_text("The store cannot be used. The upload resumes in 1 s.").wait_for()
         page.wait_for_url("**/submissions/*", timeout=60_000)
     assert len([size for size in sizes if size > limit]) == 2, "each attempt tries the larger size once"
 

@@ -64,18 +64,18 @@ def parts(page: Element) -> list[str]:
     [
         (allowance(charged=0), QuotaMessage("5 of 5 entries left today")),
         (allowance(charged=2), QuotaMessage("3 of 5 entries left today, resets to 5 at", MIDNIGHT)),
-        (allowance(charged=5), QuotaMessage("0 of 5 entries left today, next at", MIDNIGHT)),
-        (allowance(charged=8), QuotaMessage("0 of 5 entries left today, next at", MIDNIGHT)),
-        (allowance(daily=None, charged=800), QuotaMessage("Unlimited entries today")),
+        (allowance(charged=5), QuotaMessage("0 of 5 entries left today, next entry at", MIDNIGHT)),
+        (allowance(charged=8), QuotaMessage("0 of 5 entries left today, next entry at", MIDNIGHT)),
+        (allowance(daily=None, charged=800), QuotaMessage("No daily limit")),
         (
             allowance(charged=2, pending=2),
-            QuotaMessage("3 of 5 entries left today; 2 in progress, as many as are allowed at once"),
+            QuotaMessage("3 of 5 entries left today; 2 in progress (the limit)"),
         ),
         (
             allowance(daily=None, pending=2),
-            QuotaMessage("Unlimited entries today; 2 in progress, as many as are allowed at once"),
+            QuotaMessage("No daily limit; 2 in progress (the limit)"),
         ),
-        (allowance(rejected=20), QuotaMessage("20 uploads rejected today, as many as are allowed, next at", MIDNIGHT)),
+        (allowance(rejected=20), QuotaMessage("20 rejected uploads today (the limit), next entry at", MIDNIGHT)),
     ],
 )
 def test_the_quota_left_is_shown_with_the_moment_of_the_next(quota: Quota, expected: QuotaMessage) -> None:
@@ -85,9 +85,7 @@ def test_the_quota_left_is_shown_with_the_moment_of_the_next(quota: Quota, expec
 def test_the_last_day_has_no_next() -> None:
     used = allowance(charged=5)
     last = Quota(used.limits, used.usage, used.refusal, used.resets_at, None)
-    assert quota_message_of(last) == QuotaMessage(
-        "0 of 5 entries left today, and the competition closes before the next"
-    )
+    assert quota_message_of(last) == QuotaMessage("0 of 5 entries left today, and no more entries before the close")
 
 
 def test_the_competitions_page_shows_its_viewer_the_quota_left() -> None:
@@ -131,7 +129,7 @@ def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -
     assert page.one("h1").text == "Loose <b>Leash</b>"
     assert page.one(role="status").text == "Team created."
     assert [item.text for item in page.one(class_="facts").all("li")] == [
-        "1 member of 5 at most",
+        "1 of at most 5 members",
         "3 of 3 entries left today",
         "0 bytes of 107.3 GB stored",
     ]

@@ -68,7 +68,7 @@ def test_an_entrys_page_and_answer_show_what_the_viewer_may_see(service: Service
     assert names("ada") == everything
     numbers = {each["name"]: each for each in service.call("ada", "GET", f"/submissions/{entry}").json()["shown"]}
     assert (numbers["seen"]["interval_coverage"], numbers["unseen"]["interval_coverage"]) == (None, 0.917)
-    note = "; of simulated intervals of ± 1.96 standard errors 92 % held"
+    note = "; ± 1.96 standard errors contained the true value in 92 % of simulations"
     told = {name.split()[0] for name in more_numbers(read(service, f"/submissions/{entry}")) if name.endswith(note)}
     assert told == {"unseen", "of_private"}
     assert names("bob", f"/submissions/{entry}/evidence/public") == ["seen", "unseen"]

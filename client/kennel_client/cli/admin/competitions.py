@@ -22,7 +22,7 @@ Provisional = Annotated[
     bool, typer.Option("--provisional", help="The provisional board, against which teams can appeal.")
 ]
 After = Annotated[str, typer.Option(help="The version that `checklist` printed; fails if the board has changed since.")]
-Told = Annotated[str, typer.Option(help="The text that all participants see.")]
+Told = Annotated[str, typer.Option(help="Reason (shown to all participants).")]
 Handle = Annotated[str, typer.Argument(help="The person's handle.")]
 ALLOWLIST_COLUMNS = columns("who", "invited by=invited_by", "invited at=invited_at")
 NOBODY = "Nobody is invited yet."
@@ -106,9 +106,7 @@ def publish(
     admin: AdminClient,
     competition: Slug,
     reason: Told,
-    override: Annotated[
-        str, typer.Option(help="The reason for publishing despite open points, for the audit log.")
-    ] = "",
+    override: Annotated[str, typer.Option(help="Why you publish the board with open points, for the audit log.")] = "",
     provisional: Provisional = False,
     after: After = "",
 ) -> Answer:
@@ -208,7 +206,7 @@ def list_allowlist(admin: AdminClient, competition: Slug) -> Listing:
 
 @answers(allowlist)
 def invite(
-    admin: AdminClient, competition: Slug, who: Annotated[list[str], typer.Argument(help="Handles or email addresses.")]
+    admin: AdminClient, competition: Slug, who: Annotated[list[str], typer.Argument(help="Handles or mail addresses.")]
 ) -> Listing:
     """Invite people to a competition; lists all who are invited."""
     return Listing(admin.allowlist.invite(competition, who), ALLOWLIST_COLUMNS, NOBODY)
@@ -216,7 +214,9 @@ def invite(
 
 @answers(allowlist)
 def remove(
-    admin: AdminClient, competition: Slug, who: Annotated[str, typer.Argument(help="A handle or email address.")]
+    admin: AdminClient,
+    competition: Slug,
+    who: Annotated[str, typer.Argument(help="The handle or mail address of the invitation.")],
 ) -> Answer:
     """Withdraw an invitation to a competition; existing entries stay."""
     admin.allowlist.uninvite(competition, who)

@@ -18,7 +18,7 @@ Folder = Annotated[Path | None, typer.Option(help="Save the files in this folder
 def list_releases(admin: AdminClient, competition: Slug) -> Listing:
     """List the data releases of a competition."""
     releases = admin.releases.all(competition)
-    shown = columns("id", "state", "images", "handed out=shown", "created=created_at", "manifest=sha256")
+    shown = columns("id", "state", "images", "published=shown", "created=created_at", "manifest=sha256")
     return Listing(releases, shown, "There are no releases yet.")
 
 
@@ -29,7 +29,7 @@ def create(
     images: Annotated[ReleasedImages, typer.Option(help="Whose images to include: none, ranked or all.")] = "none",
     new_names: Annotated[bool, typer.Option("--new-names", help="Draw new pseudonyms.")] = False,
     to: Folder = None,
-    hand_out: Annotated[bool, typer.Option("--hand-out", help="Make it available to everybody.")] = False,
+    hand_out: Annotated[bool, typer.Option("--hand-out", help="Publish it when it is complete.")] = False,
 ) -> Answer:
     """Create a data release and wait for it."""
     name = admin.releases.start(competition, images, new_names=new_names)["id"]
@@ -71,11 +71,11 @@ def download(
 
 @answers(app)
 def hand_out(admin: AdminClient, competition: Slug, release: ReleaseId) -> Answer:
-    """Make a release available to everybody while the final board is published."""
+    """Publish a release: everybody can download it while the final board is published."""
     return _answer(admin.releases.hand_out(competition, release))
 
 
 @answers(app)
 def withdraw(admin: AdminClient, competition: Slug, release: ReleaseId) -> Answer:
-    """Make a release available only to organizers."""
+    """Withdraw a release: only organizers can download it."""
     return _answer(admin.releases.take_back(competition, release))

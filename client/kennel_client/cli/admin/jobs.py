@@ -52,9 +52,9 @@ def requeue(
     job: Annotated[int | None, typer.Argument(help="The job's ID. Default: all failed jobs.")] = None,
     competition: Annotated[str, typer.Option(help="Only the failed jobs of this competition's private track.")] = "",
 ) -> Answer:
-    """Retry failed jobs, or take a running job from its worker."""
+    """Restart failed jobs, or a running job, which is taken from its worker."""
     again = admin.publication.requeue(competition) if competition else admin.jobs.requeue(job)
-    return Answer(again, f"Jobs requeued: {again['requeued']}.")
+    return Answer(again, f"Jobs restarted: {again['requeued']}.")
 
 
 @answers(queues)

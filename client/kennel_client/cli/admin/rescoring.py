@@ -71,7 +71,7 @@ def _role_and_path(text: str) -> tuple[ReferenceRole, Path]:
 
 
 def _progress(campaign: View) -> str:
-    return f"{campaign['state']}: {campaign['done']:,} done, {campaign['waiting']:,} to go"
+    return f"{campaign['state']}: {campaign['done']:,} measured, {campaign['waiting']:,} waiting"
 
 
 def _text(campaign: View) -> str:
@@ -79,8 +79,8 @@ def _text(campaign: View) -> str:
     allowed = f"\nPossible now: {', '.join(campaign['allowed'])}." if campaign["allowed"] else ""
     return (
         f"Campaign {campaign['id']} on the {campaign['track']} track, {campaign['extractor']}: {campaign['state']}.\n"
-        f"{campaign['done']:,} done, {campaign['waiting']:,} to go, {campaign['failed']:,} failed, "
-        f"{campaign['changed']:,} of {campaign['measured']:,} with other numbers than before.{error}{allowed}"
+        f"{campaign['done']:,} measured, {campaign['waiting']:,} waiting, {campaign['failed']:,} failed; "
+        f"{campaign['changed']:,} of {campaign['measured']:,} measurements changed.{error}{allowed}"
     )
 
 
@@ -96,8 +96,9 @@ def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = No
     """Show which ranks would change with a campaign's measurements; changes nothing."""
     impact = admin.campaigns.preview(competition, number, tau)
     lines = [
-        f"{board['track']}: {board['moves']:,} teams move, {len(board['medals'])} medals and {len(board['prizes'])} "
-        f"prizes change, {board['penalised_before']:,} penalised entries become {board['penalised_after']:,}"
+        f"{board['track']}: {board['moves']:,} teams change rank, {len(board['medals'])} medals and "
+        f"{len(board['prizes'])} prizes change; penalised entries: {board['penalised_before']:,} now, "
+        f"{board['penalised_after']:,} after"
         for board in impact["boards"]
     ]
     return Answer(impact, "\n".join(lines) or "No board would change.")

@@ -37,7 +37,7 @@ def claim_next(
     competition: Slug,
     skip: Annotated[int, typer.Option(min=0, help="Skip this many entries.")] = 0,
 ) -> Answer:
-    """Claim the most decisive entry that you have not reviewed, for some minutes."""
+    """Claim the most decisive entry that you have not reviewed, for 10 minutes."""
     claimed = admin.reviews.claim_next(competition, skip)
     if claimed["entry"] is None:
         return Answer(claimed, "No entries are waiting for your review.")
@@ -115,7 +115,7 @@ def create_ruling(
         typer.Option(help="Whether the label `other` counts as memorising when tau is chosen. Default: no change."),
     ] = None,
 ) -> Answer:
-    """Uphold an entry's result, disqualify it, or waive its penalty; a later ruling replaces this one."""
+    """Keep an entry as scored, disqualify it, or waive its penalty; a later ruling replaces this one."""
     ruling = admin.rulings.rule(submission, kind, reason, memorising=memorising)
     return Answer(ruling, f"{submission}: {ruling['kind']}.")
 
@@ -151,7 +151,7 @@ def list_rebuttals(admin: AdminClient, competition: Slug) -> Listing:
 def answer(
     admin: AdminClient,
     rebuttal: Annotated[int, typer.Argument(help="The rebuttal's number, as in `list`.")],
-    text: Annotated[str, typer.Argument(help="The text that the team sees.")],
+    text: Annotated[str, typer.Argument(help="The answer (shown to the team).")],
     grant: Annotated[
         Literal["keep", "waive"] | None, typer.Option(help="Grant it with this ruling. Default: refuse it.")
     ] = None,

@@ -36,7 +36,7 @@ def ask_code(
     until: Annotated[
         datetime, typer.Argument(help="Deadline in UTC, at most 365 days away; it can be after the close.")
     ],
-    text: Annotated[str, typer.Option(help="The text that the team sees.")] = "",
+    text: Annotated[str, typer.Option(help="A text (shown to the team).")] = "",
 ) -> Answer:
     """Request an entry's code from its team, which can attach it until the deadline."""
     made = admin.submissions.ask_for_code(submission, until.replace(tzinfo=UTC), text)

@@ -97,7 +97,7 @@ def _retuning_answer(retuning: View) -> Answer:
         f"{retuning['track']}: tau {retuning['tau']:.6g} with {retuning['method']}, previously {former}",
         f"{counts['penalised']:,} of {counts['entries']:,} entries penalised, {counts['freed']:,} freed, "
         f"{counts['borderline']:,} near tau",
-        f"{counts['moves']:,} teams move, {counts['medals']:,} medals and {counts['prizes']:,} prizes change",
+        f"{counts['moves']:,} teams change rank, {counts['medals']:,} medals and {counts['prizes']:,} prizes change",
     ]
     if retuning["preview"]:
         lines.append("Nothing was changed.")
@@ -156,7 +156,7 @@ def choose(
         float | None, typer.Option(help="The new tau. Default: half the distance of the held-out images.")
     ] = None,
 ) -> Answer:
-    """Choose another extractor for the private track, from the compared ones; all entries are scored again."""
+    """Change the private track's extractor to one that was compared; all entries are scored again."""
     chosen = admin.private_extractor.choose(competition, extractor, reason, tau=tau)
     text = f"The private track uses {chosen['extractor']}; {chosen['waiting']:,} entries wait for scoring."
     return Answer(chosen, text)
@@ -181,7 +181,11 @@ def add(
     extractor: Annotated[str, typer.Argument(help="Extractor, such as dinov2.")],
     reference: Annotated[TrackKind, typer.Option(help="The track that provides the reference.")] = "public",
     everybody: Annotated[
-        bool, typer.Option("--everybody", help="Show it to everybody immediately, not with the final board.")
+        bool,
+        typer.Option(
+            "--everybody",
+            help="Show it to everybody now. Default: to organizers and reviewers until the final board is published.",
+        ),
     ] = False,
     constant: Annotated[list[str] | None, typer.Option(help="A constant of the metric: NAME=NUMBER.")] = None,
 ) -> Answer:
@@ -213,7 +217,7 @@ def _name_and_number(text: str) -> tuple[str, float]:
 def _shown_text(shown: View) -> str:
     progress = shown["progress"]
     far = f": {progress['state']}, {progress['waiting']:,} entries waiting" if progress else ""
-    seen = "everybody" if shown["visibility"] == "everybody" else "organizers until the final board"
+    seen = "everybody" if shown["visibility"] == "everybody" else "organizers and reviewers until the final board"
     return f"{shown['name']} ({shown['title']}, {shown['extractor']}) is shown to {seen}{far}."
 
 
