@@ -57,7 +57,7 @@ def requeue(body: RequeueWish, acting: ActingAdmin) -> RequeuedView:
 @router.post("/pauses")
 def pause(body: PauseWish, acting: ActingAdmin) -> Sequence[ListedPause]:
     """Pause or resume a queue, a competition's entries or a worker. Running jobs continue, and waiting jobs keep their
-    place. The response lists all current pauses. Admins only."""
+    positions. The response lists all current pauses. Admins only."""
     subject = pauses.PauseSubject(body.queue, body.competition, body.worker)
     pauses.set_paused(acting, subject, paused=body.paused, reason=body.reason)
     return list_pauses(acting.session)

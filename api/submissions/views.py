@@ -108,7 +108,9 @@ class SubmissionView(RecordView):
     stage: str | None
     fraction: float | None
     queue_position: int | None
-    paused: bool = Field(description="Whether it waits because an admin paused scoring. It keeps its place.")
+    paused: bool = Field(
+        description="Whether it waits because an admin paused scoring. It keeps its position in the queue."
+    )
     accepted_at: datetime
     finished_at: datetime | None
     late: bool = Field(description="Whether it was begun after the close. Late entries have a separate board.")
@@ -130,7 +132,7 @@ class AcceptedView(BaseModel):
 
     id: str
     status: Status
-    queue_position: int | None = Field(description="The place in the queue: 1 is next. Null if it no longer waits.")
+    queue_position: int | None = Field(description="The position in the queue: 1 is next. Null if it no longer waits.")
 
 
 class SubmissionPage(Page):
@@ -147,7 +149,9 @@ class StateView(RecordView):
     stage_in_words: str | None
     fraction: float | None = Field(description="The progress of the stage, from 0 to 1.")
     queue_position: int | None
-    paused: bool = Field(description="Whether it waits because an admin paused scoring. It keeps its place.")
+    paused: bool = Field(
+        description="Whether it waits because an admin paused scoring. It keeps its position in the queue."
+    )
     estimate_seconds: int | None = Field(
         description="The expected time to the public score with the current queue; null without similar scored entries."
     )

@@ -141,7 +141,7 @@ def test_a_penalty_is_said_in_words_and_explained(browse: Browse) -> None:
     assert marked == [row[0] for row in view_samples.DEMO if row[4]]
     mark = rows(page)[-1].one("a", class_="warn")
     assert mark.text == "penalised: what that means"
-    assert "below τ = 0.1905" in page.one(id=mark.attributes["href"][1:]).text
+    assert "below tau = 0.1905" in page.one(id=mark.attributes["href"][1:]).text
 
 
 def test_medals_are_letters_and_words_as_well_as_colours(browse: Browse) -> None:

@@ -98,7 +98,7 @@ def open_session(client: ApiClient, name: str, password: str) -> dict[str, str]:
     """Sign a client in, with the second factor if there is one; return the headers for unsafe requests."""
     opened = client.post("/session", {"login": name, "password": password})
     if opened["second_factor"]:
-        code = typer.prompt("Code from your authenticator, or a recovery code", err=True)
+        code = typer.prompt("Code from your authenticator app, or a recovery code", err=True)
         opened = client.post("/session/second-factor", {"code": code})
     return {"X-CSRF-Token": opened["csrf_token"]}
 

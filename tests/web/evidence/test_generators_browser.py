@@ -62,7 +62,7 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
         expect(page.get_by_role("alert")).to_contain_text("This is a zip")
         fill(page, tmp_path, generator_with_operator("Erf2"), 12)
         section = page.locator("#generator")
-        expect(section).to_contain_text("Waiting for the search: place 1 in the queue.")
+        expect(section).to_contain_text("Waiting for the search: position 1 in the queue.")
         take_pictures(page, "waiting")
         service.run_jobs()
         # The page notices by itself.

@@ -57,7 +57,7 @@ def test_an_entry_waits_while_scoring_is_paused_and_its_team_is_told(
     assert status_text(view) == "received (position 1, scoring is paused)"
     enter(service, "ada")
     assert not hidden(service, entry)
-    assert "place 1; scoring is paused" in " ".join(read(service, f"/competitions/{slug}/entries").text.split())
+    assert "position 1; scoring is paused" in " ".join(read(service, f"/competitions/{slug}/entries").text.split())
     assert command(*go) == "Nothing is paused.\n"
     assert hidden(service, entry)
     service.run_jobs()

@@ -246,7 +246,7 @@ def test_the_list_is_the_teams_own(service: Service) -> None:
     links = [each.one("a").attributes["href"] for each in page.one("tbody").all("th")]
     assert links == [f"/submissions/{waiting['id']}", f"/submissions/{mine['id']}"]
     states = [each.text for each in page.one("tbody").all("td", class_="state")]
-    assert states == ["received place 1", "scored"]
+    assert states == ["received position 1", "scored"]
     assert page.one("tbody").all("td", class_="score")[1].text == f"{mine['measurements'][0]['mifid']:,.5f}"
     enter(service, "organizer")
     assert len(read(service, address).one("tbody").all("tr")) == 3
