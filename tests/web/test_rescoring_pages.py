@@ -89,7 +89,8 @@ def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service, slug:
     page = read(service, here)
     assert buttons(page) == []
     assert (
-        page.one("p", class_="note").text == "This campaign has ended because the private track got another extractor."
+        page.one("p", class_="note").text
+        == "This campaign has ended because the private track's extractor was changed."
     )
     stale = press(service, before, here, 409, decision="switch", reason="Seen before.")
     assert "The extractor of the private track has been replaced, so its campaigns have ended." in stale.text

@@ -43,7 +43,7 @@ def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
     """Fill the form in and send it."""
     file = folder / "generator.onnx"
     file.write_bytes(content)
-    page.get_by_label("Dimensions of a latent vector").fill(str(dimension))
+    page.get_by_label("Dimensions of the latent vector").fill(str(dimension))
     page.get_by_role("radio", name="standard normal").check()
     page.get_by_label("ONNX file").set_input_files(file)
     with page.expect_navigation():
@@ -90,7 +90,7 @@ def _see_in_the_review_queue(browser: Browser, service: Service, address: str, e
             expect(section.locator(".badge").first).to_have_text("reproduces training images")
             expect(section.get_by_role("heading", level=3)).to_have_count(groups + 1)  # and "Before it"
             expect(section.locator(".badge").nth(1)).to_have_text("not the entry's generator")
-            assert section.get_by_role("img", name="Errors of recovery").count() == 1
+            assert section.get_by_role("img", name="Recovery errors").count() == 1
             assert section.locator("svg rect.train").count() > 0
             expect(tab.page.locator(".flags")).to_contain_text("recovered")
             tab.page.evaluate(LOAD_IMAGES)

@@ -143,7 +143,7 @@ def test_a_rejected_entry_names_its_faults(service: Service) -> None:
     (fault,) = page.one("ul", class_="faults").all("li")
     assert "3.png" in fault.text
     assert "15x16" in fault.text
-    assert "does not count towards your daily entries" in page.one("main").text
+    assert "does not count towards the daily limit of entries" in page.one("main").text
     assert not page.all("img", class_="sprite")
 
 
