@@ -1,4 +1,4 @@
-"""Many scored entries written as rows in bulk, as if workers had made them one by one."""
+"""Inserts many scored entries in bulk, as if workers had scored each one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from scorer.lifecycle import TrackKind
 
 @dataclass(frozen=True)
 class EntryRow:
-    """An entry: its team, its (fid, distance) by track, its label, and when it came."""
+    """An entry. ``numbers`` are (FID, memorization distance) by track; ``minute`` is its upload time after ``now``."""
 
     team: str
     numbers: Mapping[str, tuple[float, float]]
@@ -24,7 +24,7 @@ class EntryRow:
 
 
 def add_rows(session: Session, state: CompetitionState, rows: Sequence[EntryRow], now: datetime) -> list[int]:
-    """The refs of the entries, in their order."""
+    """Insert the entries and return their refs in the same order."""
     competition_id, author_id = state.competition.id, state.competition.created_by
     names = list(dict.fromkeys(row.team for row in rows))
     made = insert(Team).returning(Team.id, sort_by_parameter_order=True)

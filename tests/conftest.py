@@ -1,4 +1,4 @@
-"""Real PostgreSQL and Redis for every test that needs them, started once for the whole run."""
+"""Starts a real PostgreSQL and Redis once per run, for all tests that need them."""
 
 import gc
 import os
@@ -36,11 +36,11 @@ DAY_ENDS_SECONDS = 60.0
 LOOPBACK = ("127.", "::1", "localhost")
 
 hypothesis.settings.load_profile(examples.EVERYDAY)  # unless the command line names another
-gc.disable()  # until all modules are imported: none of that is garbage
+gc.disable()  # until all modules are imported, because imports create no garbage
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs root or the extra ``worker`` where there is none."""
+    """Skip tests that need root or the extra ``worker`` if it is missing."""
     missing = {}
     if find_spec("torch") is None:
         missing["torch"] = "needs the extra `worker`"
@@ -54,22 +54,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run of CI that skips what it may not."""
+    """Fail a CI run that skips a required test."""
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") == "true" and isinstance(terminal, pytest.TerminalReporter) and skips.others(terminal):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what CI may not skip."""
+    """List the required tests that CI skipped."""
     if os.environ.get("CI") == "true":
         for line in skips.others(terminalreporter):
             terminalreporter.write_line(f"CI may not skip {line}", red=True)
 
 
 def pytest_collection_finish() -> None:
-    """From here on garbage is collected, and looked for among new objects alone: a look at all that torch, SQLAlchemy
-    and 3,000 tests consist of takes a quarter of a second."""
+    """Start to collect garbage, but only among new objects.
+
+    Scanning the objects of torch, SQLAlchemy and 3,000 tests takes a quarter of a second.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
@@ -78,12 +80,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_network() -> Iterator[None]:
-    """No test of this process reaches another machine."""
+    """Forbid connections from this process to other machines."""
     connect = socket.socket.connect
 
     def connect_here(self: socket.socket, address: Any) -> None:
         if self.family in {socket.AF_INET, socket.AF_INET6} and not str(address[0]).startswith(LOOPBACK):
-            raise AssertionError(f"a test tried to reach {address}")
+            raise AssertionError(f"a test tried to connect to {address}")
         connect(self, address)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -93,9 +95,9 @@ def no_network() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def compiled_statements() -> Iterator[None]:
-    """Share compiled statements between the services of tests, as in one service that runs for long.
+    """Share compiled SQL statements between the tests' services, as one long-running service does.
 
-    A compiled statement depends on the kind of database, not on which one it is.
+    A compiled statement depends on the dialect, not on the database.
     """
     create = sqlalchemy.create_engine
     cache = LRUCache[Any, Any](10_000)
@@ -129,7 +131,7 @@ def servers() -> Iterator[Servers]:
 
 
 def _hash_passwords_cheaply(servers: Servers) -> None:
-    """A client that connects hashes its password as often as the server asks it to: by default 4,096 times."""
+    """A client hashes its password as many times as the server asks for, by default 4,096 times."""
     for url in map(make_url, (servers.postgres.admin_url, servers.postgres.owner_url, servers.postgres.app_url)):
         _as_admin(servers, f"SET scram_iterations = 1; ALTER ROLE {url.username} PASSWORD '{url.password}'")
 
@@ -141,7 +143,7 @@ def _as_admin(servers: Servers, statement: str) -> None:
 
 @cache
 def _admin_engine(url: str) -> Engine:
-    """Its connection stays open, as most tests make a database and drop it."""
+    """Cached because most tests create and drop a database."""
     return sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
 
 
@@ -159,16 +161,16 @@ def engine(servers: Servers) -> Iterator[Engine]:
 
 @pytest.fixture
 def session(engine: Engine) -> Iterator[Session]:
-    """A transaction that is rolled back; a savepoint inside it behaves like a separate transaction."""
+    """A session that is rolled back at the end. Savepoints in it behave like separate transactions."""
     with engine.connect() as connection, connection.begin() as outer:
-        with Session(connection, join_transaction_mode="create_savepoint", expire_on_commit=False) as each:
-            yield each
+        with Session(connection, join_transaction_mode="create_savepoint", expire_on_commit=False) as session:
+            yield session
         outer.rollback()
 
 
 @contextmanager
 def fresh_settings(servers: Servers, folder: Path, template: str = TEMPLATE_WITH_PEOPLE) -> Iterator[Settings]:
-    """Settings of a new service: a database from the template, an emptied Redis, a blob folder."""
+    """Settings for a new service: a database from the template, an empty Redis and a blob folder."""
     name = f"t_{secrets.token_hex(6)}"
     _as_admin(servers, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     with Redis.from_url(servers.redis.url) as redis:
@@ -180,14 +182,14 @@ def fresh_settings(servers: Servers, folder: Path, template: str = TEMPLATE_WITH
         scratch=folder / "scratch",
         lease_seconds=5,
         sweep_seconds=1,
-        decoding_processes=0,  # each takes a quarter of a second to start; the tests of decoding have them
+        decoding_processes=0,  # starting one takes a quarter of a second; the decoding tests use them
     )
     _as_admin(servers, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager
 def empty_database(servers: Servers) -> Iterator[tuple[str, str]]:
-    """A database without tables: its address for the service, and for the tables' owner."""
+    """A database without tables. Yields its URLs for the service and for the tables' owner."""
     name = f"r_{secrets.token_hex(6)}"
     _as_admin(servers, f"CREATE DATABASE {name} OWNER {OWNER}")
     yield tuple(  # type: ignore[misc]
@@ -199,14 +201,14 @@ def empty_database(servers: Servers) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def settings(servers: Servers, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Settings]:
-    """Settings of a new service for this test, with its people where the test uses ``service``."""
+    """Settings for this test's new service. Its database has accounts if the test uses ``service``."""
     template = TEMPLATE_WITH_PEOPLE if "service" in request.fixturenames else TEMPLATE
-    with fresh_settings(servers, tmp_path, template) as each:
-        yield each
+    with fresh_settings(servers, tmp_path, template) as own:
+        yield own
 
 
 def addresses(settings: Settings) -> dict[str, str]:
-    """The variables that name a service's database, queue server, blobs and scratch folder."""
+    """The environment variables for a service's database, queue server, blobs and scratch folder."""
     return {
         "DATABASE_URL": settings.database_url.get_secret_value(),
         "REDIS_URL": settings.redis_url.get_secret_value(),
@@ -217,7 +219,7 @@ def addresses(settings: Settings) -> dict[str, str]:
 
 @pytest.fixture
 def one_day() -> None:
-    """No test of what is allowed per day begins in the last minute of a UTC day: it waits for the next one."""
+    """Wait for the next UTC day if the current one ends within a minute. For tests of daily limits."""
     moment = datetime.now(UTC)
     left = (moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1) - moment).total_seconds()
     if left < DAY_ENDS_SECONDS:

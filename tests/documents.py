@@ -1,4 +1,4 @@
-"""The documentation as data: its pages, their code spans and blocks of commands."""
+"""The documentation as data: its pages, code spans and command blocks."""
 
 import re
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ MARK = re.compile(r"<!-- (?P<kind>not run|run by): (?P<what>[^>]+?) -->\s*$")
 
 
 def pages() -> list[Path]:
-    """Every page of the documentation, with those that forges and registries show."""
-    beside = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "client/README.md")
+    """All documentation pages, including those that code hosts and package registries show."""
+    outside = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "client/README.md")
     return [
-        *(ROOT / name for name in beside),
+        *(ROOT / name for name in outside),
         *sorted((ROOT / ".github").rglob("*.md")),
         *sorted((ROOT / "docs").rglob("*.md")),
     ]
@@ -23,7 +23,7 @@ def pages() -> list[Path]:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, its lines, and the mark in a comment right above it ("" without one)."""
+    """A fenced block. ``mark`` and ``marked`` come from a comment directly above it and are "" without one."""
 
     language: str
     body: str
@@ -32,7 +32,6 @@ class Block:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The fenced blocks of a page, in order."""
     for fence in FENCE.finditer(text):
         indent = len(fence["indent"])
         body = "".join(line[indent:] for line in fence["body"].splitlines(keepends=True))
@@ -41,13 +40,13 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[str]:
-    """The commands of a block: the lines after ``$``, with those that a backslash continues."""
+    """The lines that start with ``$``, joined with their continuation lines."""
     joined = block.body.replace("\\\n", " ")
     return [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
 
 
 def code_spans(text: str) -> list[str]:
-    """Everything in backticks outside of fenced blocks, on one line each."""
+    """The text in backticks outside fenced blocks, with line breaks replaced by spaces."""
     return [" ".join(span.split("\n")) for span in SPAN.findall(FENCE.sub("", text))]
 
 

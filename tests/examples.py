@@ -11,7 +11,7 @@ settings.register_profile(EVERYDAY, max_examples=QUICK, deadline=None)
 
 
 def examples(full: int, *, everyday: int | None = None) -> int:
-    """The number of examples under the present profile, given that of the full one; ``everyday`` replaces the fifth."""
+    """Scale ``full``, the number of examples in the full profile, to the active one. ``everyday`` replaces a fifth."""
     if everyday is not None and settings().max_examples < FULL:
         return everyday
     return max(min(MIN_EXAMPLES, full), full * settings().max_examples // FULL)

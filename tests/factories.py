@@ -1,4 +1,4 @@
-"""Factories of accounts, competitions, submissions and rows, through the service's own functions if there are any."""
+"""Factories for accounts, competitions, submissions and other rows. They use the service's functions if possible."""
 
 import io
 import itertools
@@ -42,7 +42,6 @@ _count = itertools.count(1)
 
 
 def make_account(session: Session, now: datetime, role: str = "participant", handle: str | None = None) -> Account:
-    """A person."""
     handle = handle or f"person-{next(_count)}"
     return accounts.create_account(session, handle=handle, name="", role=role, now=now)
 
@@ -65,7 +64,7 @@ def make_spec(now: datetime, **changes: Any) -> CompetitionSpec:
 
 
 def make_competition(session: Session, now: datetime, **changes: Any) -> CompetitionState:
-    """A competition right after its creation; ``organizer`` of :mod:`tests.people` organizes it, too."""
+    """A new competition. The ``organizer`` of :mod:`tests.people` is also one of its organizers."""
     author = make_account(session, now, "organizer")
     wanted = make_spec(now, **changes)
     competition = setup.create(Acting(session, author, now), wanted)
@@ -75,7 +74,7 @@ def make_competition(session: Session, now: datetime, **changes: Any) -> Competi
 
 
 def give_role(session: Session, competition_id: int, account: Account, role: str, now: datetime) -> CompetitionRole:
-    """A role in a competition that is held, as if it had been offered and accepted."""
+    """Give a competition role, as if it had been offered and accepted."""
     held = CompetitionRole(
         competition_id=competition_id, account_id=account.id, role=role, offered_at=now, accepted_at=now
     )
@@ -86,7 +85,7 @@ def give_role(session: Session, competition_id: int, account: Account, role: str
 
 
 def make_team(session: Session, state: CompetitionState, now: datetime) -> Team:
-    """A team of one."""
+    """A team with one member."""
     return teams.find_or_create_team(Acting(session, make_account(session, now), now), state.competition.id)
 
 
@@ -99,7 +98,7 @@ def make_submission(
     status: str,
     copied_share: float | None = None,
 ) -> Submission:
-    """A submission in some state; its zip exists in name only."""
+    """A submission with this status. Its zip does not exist."""
     number = next(_count)
     submission = Submission(
         id=f"s{number}",
@@ -149,7 +148,6 @@ def add_measurement(
     kind: TrackKind = "public",
     distance_se: float | None = 0.001,
 ) -> Measurement:
-    """One more measurement of a submission."""
     track = state.tracks[kind]
     job = _finished_job(session, submission, track.id, queue="score", now=now, priority=int(kind == "private"))
     measurement = Measurement(
@@ -180,9 +178,9 @@ def add_evidence(
     kind: TrackKind = "public",
     **overrides: Any,
 ) -> Evidence:
-    """Evidence of a measured submission; ``found`` are columns; by default nothing is copied.
+    """Add evidence to a measured submission. ``overrides`` are columns; by default nothing is copied.
 
-    A track without preparation gets one that exists in name only.
+    A track without a preparation gets one without files.
     """
     track = state.tracks[kind]
     measurement = submissions.newest_measurement(session, submission.ref, track.id)
@@ -215,9 +213,9 @@ def add_evidence(
 
 
 def add_recovery(session: Session, submission: Submission, *, now: datetime, **overrides: Any) -> Recovery:
-    """A generator of a submission with its audit; ``found`` are columns of the recovery.
+    """Add a generator and its audit to a submission. ``overrides`` are columns of the recovery.
 
-    With a ``refusal`` it has no report, else an empty one by default.
+    The report is empty by default. With a ``refusal`` there is none.
     """
     generator = GeneratorFile(
         submission_ref=submission.ref,
@@ -244,7 +242,7 @@ def add_recovery(session: Session, submission: Submission, *, now: datetime, **o
 
 
 def add_shared_images(session: Session, ref: int, other_ref: int, *, share: float, now: datetime) -> SharedImages:
-    """A hundred images of which two entries share some, ten of these equal."""
+    """Let two entries of 100 images share some of them. At most ten of those are equal."""
     images = round(100 * share)
     pair = {"submission_ref": max(ref, other_ref), "other_ref": min(ref, other_ref)}
     competition_id = session.get_one(Submission, ref).competition_id
@@ -256,7 +254,7 @@ def add_shared_images(session: Session, ref: int, other_ref: int, *, share: floa
 
 
 def let_time_pass(session: Session, by: timedelta) -> None:
-    """Let unfinished jobs be as if the database's clock were ahead: that much nearer to being due and expiring."""
+    """Make unfinished jobs due and their leases expire earlier, as if this much time had passed."""
     unfinished = session.query(Job).filter(Job.state.in_(UNFINISHED))
     unfinished.update({Job.due_at: Job.due_at - by, Job.lease_until: Job.lease_until - by})
     session.flush()
@@ -285,7 +283,6 @@ def _finished_job(
 
 
 def set_tau(session: Session, state: CompetitionState, kind: TrackKind, tau: float, now: datetime) -> None:
-    """A threshold by hand."""
     session.add(
         Threshold(track_id=state.tracks[kind].id, tau=tau, method="manual", choice={}, reason="", created_at=now)
     )
@@ -293,7 +290,6 @@ def set_tau(session: Session, state: CompetitionState, kind: TrackKind, tau: flo
 
 
 def set_label(session: Session, submission: Submission, label: str, now: datetime) -> None:
-    """A decided label."""
     session.add(
         Label(submission_ref=submission.ref, label=label, note="", author_id=submission.account_id, created_at=now)
     )
@@ -313,12 +309,12 @@ def zip_of(images: NDArray[np.uint8]) -> bytes:
 
 
 def near_copies(seed: int = 5) -> Any:
-    """Eight training images with noise of a few grey levels: near copies, and no copies."""
+    """Eight training images with noise of a few grey levels. They are near copies, not copies."""
     return grainy(noise_images(1, 40, 16)[:8], seed)
 
 
 def grainy(images: Any, seed: int) -> Any:
-    """Images with noise of at most 6 grey levels."""
+    """Add noise of at most 6 grey levels."""
     noise_ = np.random.default_rng(seed).integers(-6, 7, images.shape)
     return np.clip(images + noise_, 0, 255).astype(np.uint8)
 
@@ -349,7 +345,7 @@ def code_zip(content: bytes = b"print('hello')") -> bytes:
 
 
 def join_team(session: Session, team: Team, now: datetime, email: str | None = None) -> Account:
-    """One more member of a team."""
+    """Add a new account to a team."""
     account = make_account(session, now)
     account.email = email
     session.add(
@@ -381,4 +377,4 @@ SIGNS: dict[str, dict[str, Any]] = {
     "identical-images": {"identical": 1},
     "not-authentic": {"authenticity_p": 0.009, "authenticity_share": 0.75, "authenticity_expected": 0.8},
 }
-"""The least that shows each sign, and it alone."""
+"""By sign: the weakest evidence that shows this sign and no other."""

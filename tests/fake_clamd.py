@@ -1,4 +1,4 @@
-"""A clamd that finds the test file of EICAR: it speaks INSTREAM, on a Unix socket or a port of the loopback."""
+"""A fake clamd that detects the EICAR test file. It speaks INSTREAM on a Unix socket or a loopback port."""
 
 import socket
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ LIMIT_REPLY = b"INSTREAM size limit exceeded. ERROR\0"
 
 @dataclass
 class FakeClamd:
-    """What it was sent; ``limit`` is the most bytes that it takes (clamd's StreamMaxLength)."""
+    """``scanned`` holds the streams it received. ``limit`` is the maximum stream size in bytes (StreamMaxLength)."""
 
     address: str
     limit: int = 1 << 30
@@ -23,7 +23,7 @@ class FakeClamd:
     scanned: list[bytes] = field(default_factory=list)
 
     def answer(self, connection: socket.socket) -> None:
-        """Read a stream and say what is in it."""
+        """Read a stream and reply with the finding."""
         with closing(connection), suppress(OSError), connection.makefile("rb") as stream:
             connection.settimeout(30)
             if self.hangs_up:
@@ -42,7 +42,7 @@ class FakeClamd:
 
 @contextmanager
 def running_clamd(folder: Path | None = None) -> Iterator[FakeClamd]:
-    """A running one, on a socket in ``folder`` or on a port."""
+    """Run a fake clamd on a socket in ``folder``, or on a port if there is no folder."""
     if folder is not None:
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(folder / "clamd.ctl"))

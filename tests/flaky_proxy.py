@@ -16,9 +16,9 @@ CHUNK = 1 << 16
 class FlakyProxy:
     """Forwards connections to ``servers`` (addresses) in turn and cuts some.
 
-    The first ``cuts`` connections that carry more than ``after`` bytes to the server are cut. ``pause`` (seconds before
-    each 64 KiB) makes it slow; while ``silent`` it accepts connections and bytes, and forwards none, which
-    ``silent_after_cut`` makes it after a cut.
+    It cuts the first ``cuts`` connections that carry more than ``after`` bytes to the server. ``pause`` is the delay
+    in seconds before each 64 KiB. While ``silent``, the proxy accepts connections and bytes but forwards nothing.
+    With ``silent_after_cut`` it becomes silent after a cut.
     """
 
     servers: list[str]
@@ -28,7 +28,7 @@ class FlakyProxy:
     silent: bool = False
     silent_after_cut: bool = False
     timeout: float = 30.0
-    """Seconds after which it ends a connection that carries nothing."""
+    """Seconds after which the proxy closes an idle connection."""
     cut: int = 0
     bytes_carried: int = 0
     _threads: list[Thread] = field(default_factory=list)
@@ -36,8 +36,8 @@ class FlakyProxy:
 
     @contextmanager
     def running(self) -> Iterator[str]:
-        """Run the proxy; the address to connect to."""
-        targets = cycle(urlsplit(each).port or 80 for each in self.servers)
+        """Run the proxy and yield its URL."""
+        targets = cycle(urlsplit(server).port or 80 for server in self.servers)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(0.1)
             open_ = [True]
@@ -55,14 +55,14 @@ class FlakyProxy:
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}"
             finally:
                 open_.clear()
-                for each in (thread, *self._threads):
-                    each.join(30)
+                for started in (thread, *self._threads):
+                    started.join(30)
 
     def close_connections(self) -> None:
         """Cut every open connection."""
-        for each in self._clients:
+        for client in self._clients:
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                client.shutdown(socket.SHUT_RDWR)
 
     def _start(self, client: socket.socket, port: int) -> None:
         self._clients.append(client)
@@ -78,9 +78,9 @@ class FlakyProxy:
             back.start()
             with suppress(OSError):
                 self._asks(client, server)
-            for each in (client, server):
+            for connection in (client, server):
                 with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+                    connection.shutdown(socket.SHUT_RDWR)
             back.join(30)
 
     def _asks(self, client: socket.socket, server: socket.socket) -> None:

@@ -24,8 +24,11 @@ from deploy.standalone.commands import SERVER_LOOP
 def serve(
     app: FastAPI, *, lifespan: Literal["on", "off"] = "off", certificate: tuple[Path, Path] | None = None
 ) -> Iterator[str]:
-    """Serve ``app``; its address. ``lifespan="on"`` also starts and ends the application; off is for one that already
-    runs, such as that of ``service.http``. With a certificate and its key the server speaks TLS."""
+    """Serve ``app`` and yield its URL.
+
+    ``lifespan="on"`` also starts and stops the application. Use "off" for an application that already runs, such as
+    the one of ``service.http``. With a certificate and its key, the server uses TLS.
+    """
     chain, key = certificate or (None, None)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -52,7 +55,7 @@ def serve(
                 sleep(0.02)
             yield f"{'https' if certificate else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
         finally:
-            # A server that stops waits for its answers, and an event stream would not end by itself.
+            # A stopping server waits for its open responses, and event streams do not end on their own.
             if hasattr(app.state, "hub"):
                 app.state.hub.close()
             server.should_exit = True
@@ -60,7 +63,7 @@ def serve(
 
 
 def self_signed_certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A certificate for ``name`` that signs itself, and its key."""
+    """The files of a self-signed certificate for ``name`` and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     moment = datetime.now(UTC)

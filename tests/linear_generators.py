@@ -26,28 +26,28 @@ QUICK_PLAN = {
     "candidates": 1,
     "iterations": 60,
 }
-"""A plan of a search that takes a moment."""
+"""A plan for a search that takes a moment."""
 
 
 def memorising_generator(images: NDArray[np.uint8]) -> bytes:
-    """A generator with a latent vector for each of these images (n, s, s, 3), which it makes best."""
+    """A generator that reproduces each of these images (n, s, s, 3) from a latent vector of its own."""
     pixels = np.clip(images.astype(np.float64) / 127.5 - 1.0, -0.98, 0.98)
-    return linear_generator(0.1 * np.arctanh(pixels).transpose(0, 3, 1, 2))  # ten times a unit vector is an image
+    return linear_generator(0.1 * np.arctanh(pixels).transpose(0, 3, 1, 2))  # ten times a unit vector gives an image
 
 
 def honest_generator(seed: int, size: int, dimension: int = 12) -> bytes:
-    """A generator that was fitted to no image."""
+    """A generator that was not fitted to any image."""
     return linear_generator(np.random.default_rng(seed).normal(0.0, 0.3, (dimension, 3, size, size)))
 
 
 def images_made_by(content: bytes, dimension: int, count: int) -> Pixels:
-    """Images that a generator makes of standard normal latents, as an entry has them."""
+    """Images that a generator makes from standard normal latents, like those of an entry."""
     latent = Latent(dimension)
     return pixels_of(read_generator(content, latent)(latent.draw(count, 917)))
 
 
 def linear_generator(directions: NDArray[Any]) -> bytes:
-    """The generator z -> tanh(z directions), of directions (d, 3, s, s)."""
+    """The generator z -> tanh(z @ directions), with directions (d, 3, s, s)."""
     dimension, channels, height, width = directions.shape
     weights = directions.reshape(dimension, -1).astype(np.float32)
     graph = helper.make_graph(
@@ -86,7 +86,7 @@ def audit_in_process(
     entry: EntryTargets | None = None,
     **_: bool,
 ) -> Audit:
-    """The audit without the sandbox, in this process, which has torch already: for our own generators only."""
+    """Run the audit in this process, which already has torch, without the sandbox. Only for trusted generators."""
     return audit_generator(
         read_generator(content, latent),
         latent,

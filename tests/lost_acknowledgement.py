@@ -1,4 +1,4 @@
-"""A COMMIT that succeeds while its answer is lost, as in a fail-over."""
+"""A COMMIT that succeeds while its acknowledgement is lost, as in a failover."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +13,10 @@ from scorer.db.tables import Table
 
 @contextmanager
 def lost_acknowledgement(row_type: type[Table]) -> Iterator[list[str]]:
-    """Lose the acknowledgement of the first transaction that adds a row of ``row_type``. The yielded list names the
-    table once that has happened."""
+    """Lose the acknowledgement of the first transaction that adds a row of ``row_type``.
+
+    The yielded list contains the table's name after that.
+    """
     lost: list[str] = []
     adding: set[int] = set()
 

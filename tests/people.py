@@ -19,7 +19,7 @@ TOKENS = {handle: f"secret-of-{handle}" for handle in ROLES}
 
 
 def create_people(session: Session) -> None:
-    """Give the people an account and a token each, a day ago; nothing where they have them."""
+    """Create the people's accounts and tokens, dated one day ago, unless they exist."""
     if session.scalars(select(Account.id).where(Account.handle == "admin")).first() is not None:
         return
     now = datetime.now(UTC) - timedelta(days=1)

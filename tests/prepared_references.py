@@ -1,6 +1,6 @@
 """Prepared references of small competitions, computed once per process.
 
-They are given to each service through the functions with which the service itself stores them.
+Each service stores them with its own functions.
 """
 
 import hashlib
@@ -24,23 +24,23 @@ from worker.runtime.context import WorkerContext
 from worker.scoring.reference_features import SetAddress, prepare_reference
 
 SEEDS: dict[ReferenceRole, tuple[int, int]] = {"train": (1, 40), "held_out": (2, 12), "private_extra": (3, 10)}
-"""Seed of the noise and number of images by role."""
+"""By role: the seed of the noise, and the number of images."""
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredPreparation:
     """A worker's result of a preparation, and the blobs that it stored."""
 
     found: PreparationResult
     blobs: dict[str, bytes]
 
 
-_kept: dict[str, Kept] = {}
-"""Preparations by key, which contains all inputs."""
+_preparations: dict[str, StoredPreparation] = {}
+"""By key, which depends on all inputs."""
 
 
 def give(context: WorkerContext, slug: str, size: int) -> None:
-    """Attach the usual references to a competition without entries, prepared on both tracks."""
+    """Attach the standard references to a competition without entries, prepared on both tracks."""
     now = datetime.now(UTC)
     with context.sessions.begin() as session:
         author = session.scalars(select(Account).where(Account.handle == "organizer")).one()
@@ -79,16 +79,16 @@ def _prepared(
     preparation: Preparation,
     sets: Mapping[ReferenceRole, ReferenceSet],
     roles: Sequence[ReferenceRole],
-) -> Kept:
-    """The worker's preparation of the sets in these roles, made in a temporary blob store."""
-    if preparation.key not in _kept:
+) -> StoredPreparation:
+    """Let the worker prepare the sets in these roles in a temporary blob store."""
+    if preparation.key not in _preparations:
         with TemporaryDirectory() as name:
             folder = Path(name)
             size = preparation.image_size
             settings = context.settings.model_copy(update={"scratch": folder / "scratch"})
             alone = replace(context, settings=settings, blobs=Blobs((folder / "blobs").as_uri()))
-            for role, each in sets.items():  # a test may have uploaded the same images, which have another key then
-                alone.blobs.write(each.blob_key, _upload(role, size)[0])
+            for role, reference_set in sets.items():  # a test may have uploaded the same images under another key
+                alone.blobs.write(reference_set.blob_key, _upload(role, size)[0])
             addresses = [SetAddress(sets[role].sha256, sets[role].blob_key, size) for role in (*roles, "held_out")]
             prepared = prepare_reference(
                 alone,
@@ -101,5 +101,5 @@ def _prepared(
             )
             files = [path for path in (folder / "blobs").rglob("*") if path.is_file()]
             blobs = {path.relative_to(folder / "blobs").as_posix(): path.read_bytes() for path in files}
-        _kept[preparation.key] = Kept(prepared, blobs)
-    return _kept[preparation.key]
+        _preparations[preparation.key] = StoredPreparation(prepared, blobs)
+    return _preparations[preparation.key]

@@ -1,4 +1,4 @@
-"""The SQL statements that a piece of code takes, and their plans: tests of cost look at these instead of seconds."""
+"""Records the SQL statements of a piece of code and their plans. Cost tests check these instead of measuring time."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,13 +15,13 @@ from scorer.db.leaderboard import binary_copy, ranked_entries
 from scorer.db.tables import Table
 
 READING_ALL = frozenset({"Sort", "Incremental Sort", "Aggregate", "Hash", "WindowAgg", "ModifyTable"})
-"""Nodes of a plan that want all rows of what is below them, whatever LIMIT is above."""
+"""Plan nodes that read all rows of their children, even below a LIMIT."""
 WALKS = frozenset({"Index Scan", "Index Only Scan", "Bitmap Index Scan"})
 
 
 @contextmanager
 def counted_statements() -> Iterator[list[str]]:
-    """The statements of all connections of this process meanwhile."""
+    """Record the statements that this process executes during the block."""
     statements: list[str] = []
 
     def note(_: object, __: object, statement: str, *___: object) -> None:
@@ -36,7 +36,7 @@ def counted_statements() -> Iterator[list[str]]:
 
 @contextmanager
 def explained_statements(session: Session) -> Iterator[list[str]]:
-    """PostgreSQL's plans of the statements that a session executes meanwhile."""
+    """Record PostgreSQL's plans for the statements that a session executes during the block."""
     plans: list[str] = []
 
     def explain(connection: Connection, cursor: object, statement: str, parameters: object, *_: object) -> None:
@@ -55,7 +55,7 @@ def explained_statements(session: Session) -> Iterator[list[str]]:
 
 @contextmanager
 def counted_rows() -> Iterator[list[int]]:
-    """How many rows each statement of this process has read meanwhile, those of COPY included."""
+    """Record the number of rows that each statement of this process reads during the block, including COPY."""
     rows: list[int] = []
 
     def note(_: object, cursor: Any, *__: object) -> None:
@@ -77,8 +77,10 @@ def counted_rows() -> Iterator[list[int]]:
 
 @contextmanager
 def recorded_statements() -> Iterator[dict[str, Any]]:
-    """The first parameters of each statement that reads or changes rows in this process meanwhile, by its text, those
-    of COPY included."""
+    """Record the statements of this process that read or change rows during the block, including COPY.
+
+    The yielded mapping contains the first parameters of each statement by its text.
+    """
     statements: dict[str, Any] = {}
 
     def note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
@@ -90,7 +92,7 @@ def recorded_statements() -> Iterator[dict[str, Any]]:
         return whole(connection, query, kinds)
 
     whole = binary_copy.read_columns
-    readers = [each for each in list(sys.modules.values()) if vars(each).get("read_columns") is whole]
+    readers = [module for module in list(sys.modules.values()) if vars(module).get("read_columns") is whole]
     event.listen(Engine, "before_cursor_execute", note)
     try:
         with ExitStack() as stack:
@@ -102,12 +104,13 @@ def recorded_statements() -> Iterator[dict[str, Any]]:
 
 
 def whole_reads(connection: Connection, statement: str, parameters: Any) -> set[str]:
-    """The tables that a statement could only read from end to end, even where PostgreSQL avoids that at any price.
+    """The tables that a statement must read completely, even if PostgreSQL avoids that at any cost.
 
-    A table as small as a test's is read whole because that is cheapest, so its plan alone says nothing: without
-    sequential scans and joins of whole tables, only what no index can serve is read whole. A walk over all of an index
-    counts as well, unless a LIMIT ends it or the index has some rows only. Such a walk may be chosen for its order
-    alone; so there is a second plan, in which indices find rows and give them no order.
+    PostgreSQL reads a test's small tables completely because that is cheapest, so the default plan proves nothing.
+    The first plan therefore forbids sequential scans, hash joins and merge joins: only tables that no index serves
+    are read completely. A scan of a whole index also counts, unless a LIMIT ends it or the index is partial.
+    PostgreSQL may choose such a scan only for its order. The second plan therefore forbids index scans; bitmap scans
+    still find rows, but in no order.
     """
     rows = connection.exec_driver_sql("SELECT indexrelid::regclass::text FROM pg_index WHERE indpred IS NOT NULL")
     partial_indexes = frozenset(rows.scalars())
@@ -130,8 +133,8 @@ def _whole_reads(plan: Mapping[str, Any], partial_indexes: frozenset[str], *, en
         yield plan["Relation Name"]
     elif kind in WALKS and "Index Cond" not in plan and plan["Index Name"] not in partial_indexes and not ends_early:
         yield plan.get("Relation Name", plan["Index Name"])
-    for each in plan.get("Plans", ()):
-        yield from _whole_reads(each, partial_indexes, ends_early=ends_early)
+    for child in plan.get("Plans", ()):
+        yield from _whole_reads(child, partial_indexes, ends_early=ends_early)
 
 
 STAYING_SMALL = frozenset(
@@ -140,17 +143,17 @@ STAYING_SMALL = frozenset(
         *("reference_sets", "competition_references", "preparations", "data_files", "releases", "release_acts"),
         *("rating_studies", "pauses", "last_sweep", "rescoring_campaigns", "rescoring_acts", "comparisons"),
         *("shown_tracks", "signing_keys", "webhooks", "worker_reports"),
-        "rulings",  # organizers rule on what they have looked at
-        "team_merges",  # two teams of a competition at a time agree on it, until its day of merging
+        "rulings",  # organizers rule on entries they have looked at
+        "team_merges",  # two teams agree on a merge, until the competition's merge deadline
     }
 )
-"""Tables whose rows people make one by one."""
+"""Tables with rows that people create one at a time."""
 NAMES_IN_THE_LOG = "SELECT DISTINCT audit_entries.action"
-"""The acts that admins and organizers can choose from when they look at the audit log, which is read for them."""
+"""The query for the action filter of the audit log, which reads the whole log."""
 GROWING = frozenset(Table.metadata.tables) - STAYING_SMALL
 
 
 def read_whole(connection: Connection, statements: Mapping[str, Any]) -> dict[str, set[str]]:
-    """The growing tables that each of these statements could only read from end to end; none of the others."""
+    """By statement: the growing tables that it must read completely. Other statements are left out."""
     reads = {text: whole_reads(connection, text, parameters) & GROWING for text, parameters in statements.items()}
     return {text: tables for text, tables in reads.items() if tables and not text.startswith(NAMES_IN_THE_LOG)}

@@ -27,7 +27,7 @@ PLANTED = {
     "api/teams/routes.py": "from api.jobs import routes",
     "client/kennel_client/archive/listing.py": "from scorer import archive",
 }
-"""Lines that break the contracts: upwards, sideways, torch among pure packages, a module that no layer knows."""
+"""Lines that break the contracts: imports upward and sideways, torch in a pure package, a module outside all layers."""
 CAUGHT = (
     "scorer.submissions.intake -> scorer.review.review_queue",
     "scorer.leaderboard.rows -> scorer.teams.quotas",
@@ -43,7 +43,6 @@ CAUGHT = (
 
 
 def modules(packages: Sequence[str] = PACKAGES) -> list[Path]:
-    """Every module of the product, or of other packages."""
     return [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
 
 
@@ -77,7 +76,7 @@ def test_import_contracts_catch_planted_violations(tmp_path: Path) -> None:
 
 
 def test_only_scorer_db_writes_sql() -> None:
-    """Elsewhere SQLAlchemy is known by its session alone. The servers' roles are made where the servers are."""
+    """Other code only imports the session. `kennel up` creates the roles of its own PostgreSQL."""
     allowed = {"Session", "make_url"}
     for path in modules():
         if path.is_relative_to(ROOT / "scorer" / "db") or path.name == "database_roles.py":
@@ -88,20 +87,19 @@ def test_only_scorer_db_writes_sql() -> None:
 
 
 def test_nothing_in_scorer_commits() -> None:
-    """The edge owns the transaction; scorer.jobs.broker offers it the one way to end it, and scorer.db.session ends one
-    that has only read."""
+    """Callers own the transaction and end it through scorer.jobs.broker. scorer.db.session ends read-only ones."""
     ends = {path for path in (ROOT / "scorer").rglob("*.py") if ".commit(" in path.read_text().replace("super().", "")}
     assert ends == {ROOT / "scorer" / "jobs" / "broker.py", ROOT / "scorer" / "db" / "session.py"}
 
 
-def test_every_module_says_what_it_is() -> None:
+def test_every_module_has_a_docstring() -> None:
     texts = {path: path.read_text() for path in modules()}
     assert [str(path) for path, text in texts.items() if text and ast.get_docstring(ast.parse(text)) is None] == []
 
 
 @pytest.mark.parametrize("module", ["api.main", "worker.tasks", "deploy.cli.main"])
-def test_neither_the_web_nor_a_worker_loads_what_its_first_job_needs(module: str) -> None:
-    """The `api` image has no torch, the parent of a forking worker must not touch it, and the others are 100 MB."""
+def test_processes_start_without_the_libraries_of_their_jobs(module: str) -> None:
+    """The `api` image has no torch, a forking worker's parent must not load it, and the others take 100 MB."""
     environment = {"DATABASE_URL": "postgresql://x/x", "REDIS_URL": "redis://x", "BLOB_URL": "file:///tmp/kennel-none"}
     code = f"import sys, {module}; print(*{{'torch', 'scipy.stats', 'sklearn'}} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)

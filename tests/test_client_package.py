@@ -1,4 +1,4 @@
-"""The client is a package of its own that the server is installed with: one version, one licence, no registry."""
+"""The client is a separate package with the server's version and licence, and both are installed from files."""
 
 import subprocess
 import sys
@@ -23,30 +23,31 @@ def test_server_and_client_have_one_version_and_one_licence() -> None:
     assert (ROOT / "client" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_server_and_client_name_the_same_addresses_and_what_they_are_for() -> None:
-    """As long as there is no public address, none."""
-    server, client = (each["project"] for each in (SERVER, CLIENT))
+def test_server_and_client_have_the_same_urls_and_classifiers() -> None:
+    """Both have no URLs while there is no public address."""
+    server, client = (document["project"] for document in (SERVER, CLIENT))
     assert server.get("urls") == client.get("urls")
     assert all(address.startswith("https://") for address in server.get("urls", {}).values())
     assert "example" not in str(server.get("urls"))
     shared = {
-        each for each in client["classifiers"] if each.startswith(("Programming Language", "Development", "Typing"))
+        classifier
+        for classifier in client["classifiers"]
+        if classifier.startswith(("Programming Language", "Development", "Typing"))
     }
     assert shared <= set(server["classifiers"])
     assert server["keywords"]
     assert client["keywords"]
 
 
-def test_the_client_holds_nobody_back() -> None:
-    """It lives where people train: whatever versions they have, from the lowest that work."""
+def test_the_client_sets_no_upper_version_limits() -> None:
+    """People install it in their training environment, so it accepts all versions from a minimum."""
     lines = [*CLIENT["project"]["dependencies"], *CLIENT["project"]["optional-dependencies"]["verify"]]
-    specifiers = [each for line in lines for each in Requirement(line).specifier]
-    assert [str(each) for each in specifiers if each.operator != ">="] == []
+    specifiers = [specifier for line in lines for specifier in Requirement(line).specifier]
+    assert [str(specifier) for specifier in specifiers if specifier.operator != ">="] == []
 
 
-def test_the_server_is_never_installed_without_the_client_beside_it() -> None:
-    """Alone, its requirement would be looked up at a registry, where the name may be anybody's. The images install
-    both as files of their own."""
+def test_the_server_is_always_installed_with_the_client() -> None:
+    """Otherwise pip looks the client up in a registry, where anybody may own its name. The images use two wheels."""
     (editable,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if "-e '.[" in line]
     assert " -e ./client " in editable
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text().splitlines()
@@ -59,7 +60,7 @@ def test_the_server_is_never_installed_without_the_client_beside_it() -> None:
 
 
 def test_the_reader_of_zips_loads_neither_http_nor_arrays() -> None:
-    """Processes that decode untrusted images load it; Pillow is loaded by the check alone."""
+    """Processes that decode untrusted images load the reader. Only the check loads Pillow."""
     code = (
         "import sys, kennel_client.archive, kennel_client.errors;"
         "print(sorted({'httpx', 'typer', 'rich', 'numpy', 'PIL'} & set(sys.modules)))"
@@ -68,7 +69,7 @@ def test_the_reader_of_zips_loads_neither_http_nor_arrays() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_every_public_name_is_there_and_no_other() -> None:
+def test_the_package_has_exactly_its_public_names() -> None:
     assert all(getattr(kennel_client, name) is not None for name in kennel_client.__all__)
     assert dir(kennel_client) == sorted(kennel_client.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

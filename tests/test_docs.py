@@ -32,7 +32,7 @@ SETTING = re.compile(r"\b(?:KENNEL|AWS)_[A-Z0-9_]+\b|\b(?:DATABASE|DATABASE_OWNE
 CALL = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE|HEAD) (/[^\s`?\"]*)|(?<=\$KENNEL_URL)()(/api/v1/[^\s`?\"]*)")
 OF_TESTS = {"KENNEL_2019_TABLE", "KENNEL_SCREENSHOTS"}
 ELSEWHERE = {"dogs.toml", "rehearsal.toml", "capacity.toml", "README.md", "zensical.toml"}
-"""Files that pages have their readers make, or that lie in what the service makes."""
+"""Files that readers of a page create, or that the service writes."""
 REASONS = {
     "makes the environment in which this page is tested",
     "needs a file from elsewhere",
@@ -45,9 +45,9 @@ REASONS = {
     "takes minutes; CI runs the usual size",
     "its index cannot be reached from here",
 }
-"""Why a block of commands is not run by a test."""
+"""Reasons for not running a block of commands in a test."""
 OF_THE_WHOLE = [["-h"], ["--help"], ["--version"], ["--install-completion"], ["--show-completion"]]
-"""What ``kennel`` takes without a command."""
+"""What ``kennel`` accepts without a command."""
 ANOTHER_TERMINAL = "another terminal"
 OF_THE_MACHINE = ("/var/", "/etc/", "/opt/", "/proc", "/root")
 
@@ -65,12 +65,12 @@ CURRENT = (
 )
 TEXTS = {".css", ".html", ".js", ".md", ".py", ".sql", ".toml", ".yaml", ".yml"}
 RETIRED = re.compile(r"(?<=\| )`[^|]*(?= \|$)", re.MULTILINE)
-"""The last column of the glossary's tables, where it is not empty."""
+"""Matches the non-empty cells in the last column of the glossary's tables."""
 
 every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
-def test_reference_pages_are_what_the_code_says() -> None:
+def test_reference_pages_match_the_code() -> None:
     assert list(stale_pages()) == [], "run `make reference`"
 
 
@@ -83,7 +83,7 @@ def test_readme_is_short() -> None:
 
 
 def test_docs_has_its_folders_and_no_others() -> None:
-    assert {each.name for each in (ROOT / "docs").iterdir() if each.is_dir()} == FOLDERS
+    assert {folder.name for folder in (ROOT / "docs").iterdir() if folder.is_dir()} == FOLDERS
     assert list((ROOT / "docs").rglob("*.py")) == []
 
 
@@ -105,11 +105,10 @@ def test_every_decision_is_numbered_dated_and_listed() -> None:
 
 
 def missing_paths(text: str) -> list[str]:
-    """The paths in a page's code spans that do not exist, alone or in a command; ``a/{b,c}.py`` and ``*`` stand for
-    several."""
+    """The paths in a page's code spans and commands that do not exist. Expands ``a/{b,c}.py`` and ``*``."""
     spans = [word.removeprefix("TESTS=").split("::")[0] for span in code_spans(text) for word in span.split()]
     named = [span for span in spans if (PATH.match(span) or FILE.match(span)) and span not in ELSEWHERE]
-    return [span for span in named if not all(any(ROOT.glob(each)) for each in _expanded(span))]
+    return [span for span in named if not all(any(ROOT.glob(path)) for path in _expanded(span))]
 
 
 def without_retired_names(page: Path) -> str:
@@ -117,7 +116,7 @@ def without_retired_names(page: Path) -> str:
 
 
 def retired_names_in(text: str, retired: list[str]) -> list[str]:
-    """Those of the names that a text has as whole words or as parts of an address."""
+    """The retired names that a text contains as whole words or as parts of a URL."""
     return [name for name in retired if name in text and re.search(rf"(?:\b|(?=[/-])){re.escape(name)}(?![\w-])", text)]
 
 
@@ -145,7 +144,7 @@ def test_every_named_test_exists(page: Path) -> None:
 
 
 def test_every_claim_of_the_security_page_names_its_test() -> None:
-    """All chapters of the standard are there, but for V17 (WebRTC), which does not apply."""
+    """The page covers all chapters of the standard except V17 (WebRTC), which does not apply."""
     chapters = re.split("^## ", (ROOT / "docs" / "explanation" / "security.md").read_text(), flags=re.MULTILINE)[1:]
     numbers = [number for chapter in chapters for number in re.findall(r"\bV(\d+) ", chapter.partition("\n")[0])]
     assert numbers == [str(number) for number in range(1, 17)]
@@ -160,7 +159,7 @@ def _expanded(path: str) -> list[str]:
     """``a/{b,c}`` as ``a/b`` and ``a/c``."""
     parts = re.split(r"\{([^{}]*)\}", path.rstrip("/"))
     choices = [part.split(",") if index % 2 else [part] for index, part in enumerate(parts)]
-    return ["".join(each) for each in itertools.product(*choices)]
+    return ["".join(choice) for choice in itertools.product(*choices)]
 
 
 def test_paths_are_found_and_missing_ones_named() -> None:
@@ -185,8 +184,8 @@ def test_every_path_exists(page: Path) -> None:
 
 
 @every_page
-def test_links_to_files_lead_somewhere(page: Path) -> None:
-    """mkdocs checks those between pages of the site, and not those beside it."""
+def test_linked_files_exist(page: Path) -> None:
+    """mkdocs only checks links between pages of the site."""
     targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
@@ -204,7 +203,7 @@ def test_every_command_exists(page: Path) -> None:
 
 
 def faults_of_kennel(command: str) -> list[str]:
-    """What a ``kennel`` command line names and does not exist: the command itself, or its options."""
+    """The parts of a ``kennel`` command line that do not exist: the command itself, or its options."""
     words = shlex.split(re.split(r"\s[|>&;#]|\s{2,}#", command)[0])
     commands = all_commands()
     if words[1].startswith("-"):
@@ -216,7 +215,7 @@ def faults_of_kennel(command: str) -> list[str]:
         return []
     given = {word.split("=")[0] for word in words if re.match(r"--\w", word)}
     parameters = commands[known[0]].params
-    options = {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
+    options = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
     return sorted(given - options - {"--help"})
 
 
@@ -232,7 +231,7 @@ def test_wrong_commands_are_named() -> None:
 
 @every_page
 def test_marks_say_why_commands_are_not_run(page: Path) -> None:
-    """A mark stands above a block of commands that the test of the start pages leaves out, and its reason is known."""
+    """A mark is directly above a block of commands that the tests of the pages skip, and gives a known reason."""
     text = page.read_text()
     marked = [block for block in blocks(text) if block.mark]
     assert text.count("<!-- not run") + text.count("<!-- run by") == len(marked), "a mark without a block below it"
@@ -273,7 +272,7 @@ def test_every_module_that_is_run_exists(page: Path) -> None:
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, re.Pattern[str]]]:
-    """Every method and path that the service answers."""
+    """Every method and path pattern of the service."""
     blobs = tmp_path_factory.mktemp("blobs").as_uri()
     settings = Settings.model_validate(
         {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": blobs}
@@ -287,19 +286,19 @@ def test_every_call_exists(page: Path, addresses: list[tuple[str, re.Pattern[str
     text = page.read_text()
     for method, path, _, called in CALL.findall(text):
         wanted = (path or called).rstrip(".,;:)'\\")
-        wholes = {wanted, f"/api/v1{wanted}"}  # pages leave the common beginning out
-        matching = [each for each, pattern in addresses if any(pattern.fullmatch(whole) for whole in wholes)]
+        wholes = {wanted, f"/api/v1{wanted}"}  # pages leave out the common prefix
+        matching = [answered for answered, pattern in addresses if any(pattern.fullmatch(whole) for whole in wholes)]
         assert matching, f"no route {wanted}"
         assert not method or method.lower() in matching, f"{wanted} answers no {method}"
 
 
 @every_page
 def test_every_page_of_the_service_exists(page: Path, addresses: list[tuple[str, re.Pattern[str]]]) -> None:
-    """A code span that begins with a slash is a page, unless it is a file of the machine."""
+    """A code span that begins with a slash is a page, unless it is a path on the machine."""
     spans = code_spans(without_retired_names(page))
     named = [span for span in spans if re.match(r"/[a-z]", span) and not span.startswith(OF_THE_MACHINE)]
     wanted = [span.split("?")[0] for span in named]
-    assert [each for each in wanted if not any(pattern.fullmatch(each) for _, pattern in addresses)] == []
+    assert [address for address in wanted if not any(pattern.fullmatch(address) for _, pattern in addresses)] == []
 
 
 @every_page
@@ -311,7 +310,7 @@ def test_toml_in_pages_makes_competitions(page: Path) -> None:
 
 
 class Sources(HTMLParser):
-    """What a browser fetches by itself when it shows a page; links that people follow are left out."""
+    """Collects the URLs that a browser loads to show a page, without the links."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -319,7 +318,6 @@ class Sources(HTMLParser):
         self.diagrams = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep every address in an element that loads something."""
         attributes = {name: value or "" for name, value in attrs}
         self.diagrams += "mermaid" in attributes.get("class", "").split()
         if tag != "a":
@@ -345,17 +343,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_site_asks_no_other_host(site: Path) -> None:
+def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     built = sorted(site.rglob("*.html"))
     assert len(built) > 20
     for page in built:
         sources = Sources()
         sources.feed(page.read_text())
-        assert [each for each in sources.found if re.match(r"(?:[a-z]+:)?//", each)] == [], page
-        assert sources.diagrams == 0, f"{page}: the theme fetches what draws diagrams from another host"
+        assert [source for source in sources.found if re.match(r"(?:[a-z]+:)?//", source)] == [], page
+        assert sources.diagrams == 0, f"{page}: the theme loads the diagram script from another host"
     for sheet in site.rglob("*.css"):
         assert re.findall(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", sheet.read_text()) == [], sheet
 
 
-def test_the_site_has_contributing_as_it_stands(site: Path) -> None:
+def test_the_site_includes_the_contributing_page(site: Path) -> None:
     assert "A first change" in (site / "contributing.html").read_text()

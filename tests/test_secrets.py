@@ -1,4 +1,4 @@
-"""No secret is in the repository: every file that git knows is searched for keys and tokens of the known forms."""
+"""Searches every tracked file for keys and tokens of known formats."""
 
 import re
 import subprocess
@@ -9,41 +9,41 @@ from tests.documents import ROOT
 
 FORMS = {
     "private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
-    "key of AWS": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    "token of GitHub": r"\bgh[pousr]_[A-Za-z0-9]{36,}\b",
-    "token of GitLab": r"\bglpat-[\w-]{20,}",
-    "token of Slack": r"\bxox[abposr]-[\w-]{10,}",
-    "key of Google": r"\bAIza[\w-]{35}\b",
-    "key of Stripe": r"\b[sr]k_live_[0-9A-Za-z]{20,}",
-    "token of PyPI": r"\bpypi-AgEIcHlwaS5vcmc[\w-]{20,}",
-    "token of npm": r"\bnpm_[A-Za-z0-9]{36}\b",
+    "AWS key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "GitHub token": r"\bgh[pousr]_[A-Za-z0-9]{36,}\b",
+    "GitLab token": r"\bglpat-[\w-]{20,}",
+    "Slack token": r"\bxox[abposr]-[\w-]{10,}",
+    "Google key": r"\bAIza[\w-]{35}\b",
+    "Stripe key": r"\b[sr]k_live_[0-9A-Za-z]{20,}",
+    "PyPI token": r"\bpypi-AgEIcHlwaS5vcmc[\w-]{20,}",
+    "npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
     "JSON web token": r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",
     "password in an address": r"\b[a-z][a-z0-9+.-]{2,}://[^\s/:@'\"{}<>$]{1,40}:[^\s/:@'\"{}<>$]{12,}@",
 }
-"""Regular expressions by what they find. Passwords of under twelve characters in addresses are examples."""
+"""Regular expressions by kind of secret. URL passwords of fewer than 12 characters are examples."""
 SAMPLES = {
     "private key": "-----BEGIN " + "EC PRIVATE KEY-----",
-    "key of AWS": "AKIA" + "Q" * 16,
-    "token of GitHub": "ghp_" + "a1" * 18,
-    "token of GitLab": "glpat-" + "a1" * 10,
-    "token of Slack": "xoxb-" + "1" * 12,
-    "key of Google": "AIza" + "b" * 35,
-    "key of Stripe": "sk_live_" + "c" * 24,
-    "token of PyPI": "pypi-AgEIcHlwaS5vcmc" + "d" * 20,
-    "token of npm": "npm_" + "e" * 36,
+    "AWS key": "AKIA" + "Q" * 16,
+    "GitHub token": "ghp_" + "a1" * 18,
+    "GitLab token": "glpat-" + "a1" * 10,
+    "Slack token": "xoxb-" + "1" * 12,
+    "Google key": "AIza" + "b" * 35,
+    "Stripe key": "sk_live_" + "c" * 24,
+    "PyPI token": "pypi-AgEIcHlwaS5vcmc" + "d" * 20,
+    "npm token": "npm_" + "e" * 36,
     "JSON web token": "eyJ" + "f" * 10 + ".eyJ" + "g" * 10 + "." + "h" * 10,
     "password in an address": "postgresql://kennel:" + "i" * 12 + "@host/kennel",
 }
 
 
 def secrets_in(text: str) -> list[str]:
-    """What is found, by its kind and its beginning."""
+    """The kind and the first 12 characters of each secret."""
     return [f"{kind}: {found.group()[:12]}..." for kind, form in FORMS.items() for found in re.finditer(form, text)]
 
 
 @pytest.mark.parametrize("kind", FORMS)
 def test_a_secret_would_be_found(kind: str) -> None:
-    assert [each.partition(":")[0] for each in secrets_in(f"x = '{SAMPLES[kind]}'")] == [kind]
+    assert [found.partition(":")[0] for found in secrets_in(f"x = '{SAMPLES[kind]}'")] == [kind]
 
 
 def test_no_file_has_a_secret() -> None:

@@ -1,4 +1,4 @@
-"""Programs of others in environments of their own, which are made once for each set of versions."""
+"""Third-party programs in separate environments, created once for each set of versions."""
 
 import hashlib
 import subprocess
@@ -11,7 +11,7 @@ from platformdirs import user_cache_path
 
 
 def made_once(packages: object, make: Callable[[Path], None]) -> Path:
-    """A folder of this user that ``make`` has filled, earlier or now; another one for other ``packages``."""
+    """The user's cache folder for these ``packages``. ``make`` fills it the first time."""
     wanted = repr((sys.version_info[:2], packages))
     folder = user_cache_path("kennel") / "clients" / hashlib.sha256(wanted.encode()).hexdigest()[:16]
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -24,7 +24,7 @@ def made_once(packages: object, make: Callable[[Path], None]) -> Path:
 
 
 def new_environment(folder: Path, *packages: str) -> None:
-    """Make an environment and install packages into it."""
+    """Create an environment and install packages into it."""
     _run(sys.executable, "-m", "venv", "--clear", str(folder))
     install(folder, *packages)
 
