@@ -1,4 +1,4 @@
-"""The packages of an image: a Python that finds what ``kennel-server[EXTRA]`` brings, where more is installed."""
+"""Limits a Python to the packages of an image, those of ``kennel-server[EXTRA]``, even if more are installed."""
 
 import tomllib
 from collections.abc import Iterator
@@ -33,16 +33,16 @@ sys.meta_path[:] = map(Blocked, sys.meta_path)
 
 
 def packages_of(extra: str) -> frozenset[str]:
-    """The names of the distributions that ``kennel-server[extra]`` brings, by ``pyproject.toml`` and their metadata."""
+    """The distributions that ``kennel-server[extra]`` requires, from ``pyproject.toml`` and their metadata."""
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     found: set[tuple[str, str]] = set()
     wanted = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"][extra])]
     while wanted:
         requirement = wanted.pop()
-        for each in {"", *requirement.extras}:
-            if (requirement.name, each) not in found:
-                found.add((requirement.name, each))
-                wanted += _requirements(requirement.name, each)
+        for own in {"", *requirement.extras}:
+            if (requirement.name, own) not in found:
+                found.add((requirement.name, own))
+                wanted += _requirements(requirement.name, own)
     return frozenset(canonicalize_name(name) for name, _ in found)
 
 
@@ -54,8 +54,10 @@ def _requirements(name: str, extra: str) -> Iterator[Requirement]:
 
 
 def block_other_packages(extra: str, folder: Path) -> None:
-    """Write a ``sitecustomize.py`` into ``folder``: a Python with the folder in its PYTHONPATH finds the packages of
-    ``kennel-server[extra]`` and no others."""
+    """Write a ``sitecustomize.py`` into ``folder``.
+
+    A Python with the folder in its PYTHONPATH only finds the packages of ``kennel-server[extra]``.
+    """
     allowed = {*packages_of(extra), DISTRIBUTION}
     blocked = {
         module

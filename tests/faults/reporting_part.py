@@ -1,4 +1,4 @@
-"""A part that writes what it is, and then sleeps."""
+"""A part that prints its process properties and then sleeps."""
 
 import json
 import os

@@ -1,7 +1,6 @@
-"""The commands of docker-compose.yml as processes: each of our services starts with its own environment and secrets,
-and finds the packages of its image and no others.
+"""Runs the commands of docker-compose.yml as processes, without images.
 
-No image takes part.
+Each service starts with its own environment and secrets, and only finds the packages of its image.
 """
 
 import os
@@ -33,7 +32,7 @@ PATIENCE = 60
 
 
 def command_of(service: str) -> list[str]:
-    """What the service runs: its command in the compose file, else its image's CMD."""
+    """The service's command in the compose file, or its image's CMD if there is none."""
     words = SERVICES[service].get("command") or _image_command(extra_of(service))
     return [str(Path(sys.executable).with_name(words[0])), *words[1:]]
 
@@ -46,13 +45,13 @@ def _image_command(target: str) -> list[str]:
 
 
 def extra_of(service: str) -> str:
-    """The extra that the service's image installs: the target of its build has the same name."""
+    """The extra that the service's image installs. The build target has the same name."""
     return str(SERVICES[service]["build"]["target"])
 
 
 @contextmanager
 def running(command: list[str], environment: dict[str, str]) -> Iterator[Callable[[], str]]:
-    """The command as a process; the result is a function that returns its output so far."""
+    """Run a command as a process, and yield a function that returns its output so far."""
     with TemporaryFile("w+") as log:
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -71,7 +70,7 @@ def running(command: list[str], environment: dict[str, str]) -> Iterator[Callabl
 
 @pytest.fixture(scope="session")
 def blockers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """By extra: a folder for PYTHONPATH with which a Python finds the packages of that extra alone."""
+    """By extra: a PYTHONPATH folder that limits a Python to the packages of that extra."""
     folders = {extra: tmp_path_factory.mktemp(extra) for extra in ("api", "worker")}
     for extra, folder in folders.items():
         block_other_packages(extra, folder)
@@ -80,7 +79,7 @@ def blockers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Installation:
-    """This test's servers and the secrets' folder in place of compose's."""
+    """Replaces compose's servers and secrets folder with those of this test."""
 
     settings: Settings
     servers: Servers
@@ -114,7 +113,7 @@ class Installation:
 
 @pytest.fixture
 def installation(settings: Settings, servers: Servers, blockers: dict[str, Path], tmp_path: Path) -> Installation:
-    """Secrets as files, made of those of this test's servers."""
+    """Writes the secrets of this test's servers to files."""
     owner, application, redis = (
         str(make_url(url).password) for url in (servers.postgres.owner_url, servers.postgres.app_url, servers.redis.url)
     )
@@ -127,7 +126,7 @@ def installation(settings: Settings, servers: Servers, blockers: dict[str, Path]
 
 
 def wait_for(condition: Callable[[], bool], output: Callable[[], str], what: str) -> None:
-    """Wait until the condition holds; the process's output explains a failure."""
+    """Wait until the condition is true. A failure shows the process's output."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"no {what} within {PATIENCE} s:\n{output()}"
@@ -135,7 +134,7 @@ def wait_for(condition: Callable[[], bool], output: Callable[[], str], what: str
 
 
 def test_images_lack_what_their_extra_lacks(blockers: dict[str, Path]) -> None:
-    """The other tests mean something: the checking worker's image has no pyarrow, the scoring one's no fastapi."""
+    """Shows that the other tests can fail: the `api` packages have no pyarrow, the `worker` packages no fastapi."""
     assert {"celery", "fastapi"} <= packages_of("api")
     assert {"celery", "pyarrow", "torch"} <= packages_of("worker")
     for extra, missing in (("api", "pyarrow"), ("api", "torch"), ("api", "onnx"), ("worker", "fastapi")):
@@ -182,13 +181,13 @@ def test_api_answers(installation: Installation) -> None:
 
 
 @pytest.mark.parametrize("service", ["worker-check", "worker-sweep", "worker-cpu", "worker-gpu"])
-def test_workers_connect_and_tell_that_they_live(installation: Installation, service: str) -> None:
+def test_workers_connect_and_report_that_they_are_alive(installation: Installation, service: str) -> None:
     with running(command_of(service), installation.environment(service)) as output:
         wait_for(lambda: "this worker is ready" in output(), output, "worker")
         wait_for((installation.folder / "alive").exists, output, "sign of life")
 
 
-def test_beat_sends_the_sweep_and_tells_that_it_lives(installation: Installation) -> None:
+def test_beat_sends_the_sweep_and_reports_that_it_is_alive(installation: Installation) -> None:
     command = command_of("beat")
     command[command.index("-s") + 1] = str(installation.folder / "beat-schedule")
     with running(

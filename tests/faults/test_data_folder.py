@@ -49,7 +49,7 @@ def mode_of(path: Path) -> int:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that every account can reach, as the servers' must; pytest's own is closed to others."""
+    """A folder that every account can reach. The servers' accounts must reach it, and pytest's folders are private."""
     made = Path(tempfile.mkdtemp(prefix="kennel-test-"))
     made.chmod(0o755)
     yield made
@@ -59,7 +59,7 @@ def folder() -> Iterator[Path]:
 # --- the folder
 
 
-def test_a_new_folder_is_closed_to_all_but_the_servers_on_their_way(folder: Path) -> None:
+def test_a_new_folder_only_lets_the_servers_through(folder: Path) -> None:
     with open_data_folder(folder / "deep" / "data") as data:
         assert mode_of(data.path) == (0o711 if ROOT else 0o700)
         data.secret("one")
@@ -67,7 +67,7 @@ def test_a_new_folder_is_closed_to_all_but_the_servers_on_their_way(folder: Path
     assert mode_of(folder) == 0o755
 
 
-def test_secrets_are_random_and_stay(folder: Path) -> None:
+def test_secrets_are_random_and_persistent(folder: Path) -> None:
     with open_data_folder(folder / "data") as data:
         assert not data.has_secret("one")
         one, two = data.secret("one"), data.secret("two")
@@ -77,7 +77,7 @@ def test_secrets_are_random_and_stay(folder: Path) -> None:
         assert (data.secret("one"), data.secret("two")) == (one, two)
 
 
-def test_secrets_that_cannot_be_read_are_not_made_anew(folder: Path) -> None:
+def test_unreadable_secrets_are_not_replaced(folder: Path) -> None:
     with open_data_folder(folder / "data") as data:
         (data.path / "secrets.json").write_text("{")
         with pytest.raises(Unavailable, match=r"cannot read .*/secrets.json"):
@@ -96,7 +96,7 @@ def test_one_kennel_per_folder(folder: Path) -> None:
         pass
 
 
-def test_a_folder_with_other_things_in_it_is_left_alone(folder: Path) -> None:
+def test_a_folder_with_other_files_is_refused(folder: Path) -> None:
     (folder / "thesis.txt").write_text("mine")
     with pytest.raises(Unavailable, match="was not created by Kennel"), open_data_folder(folder):
         pass
@@ -104,7 +104,7 @@ def test_a_folder_with_other_things_in_it_is_left_alone(folder: Path) -> None:
     assert [entry.name for entry in folder.iterdir()] == ["thesis.txt"]
 
 
-def test_a_file_in_the_place_of_the_folder(folder: Path) -> None:
+def test_a_file_instead_of_the_folder_is_refused(folder: Path) -> None:
     (folder / "data").write_text("")
     with (
         pytest.raises(Unavailable, match=r"cannot write to the folder .*/data \(File exists\)"),
@@ -130,12 +130,12 @@ except Unavailable as error:
 
 
 def opened_as_ordinary_user(path: Path) -> str:
-    """The result of ``open_data_folder(path)`` for an ordinary user."""
+    """The error message of ``open_data_folder(path)`` for an ordinary user."""
     command = [sys.executable, "-c", OPEN_AS, str(path), "65534" if ROOT else str(os.geteuid())]
     return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
 
 
-def test_an_unwritable_folder_is_one_sentence(folder: Path) -> None:
+def test_an_unwritable_folder_is_reported_in_one_sentence(folder: Path) -> None:
     folder.chmod(0o555)
     for path in (folder, folder / "new"):
         output = opened_as_ordinary_user(path)
@@ -143,7 +143,7 @@ def test_an_unwritable_folder_is_one_sentence(folder: Path) -> None:
 
 
 @pytest.mark.root
-def test_a_start_on_a_full_disk_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_in_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -168,7 +168,7 @@ def test_parts_end_when_their_folder_is_moved(folder: Path, is_replaced: bool) -
     assert supervisor.failure in out.getvalue()
 
 
-def test_an_account_without_name_or_home_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_account_without_name_or_home_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = max(entry.pw_uid for entry in pwd.getpwall() if entry.pw_uid < 60_000) + 1
     for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "KENNEL_SCRATCH"):
         monkeypatch.delenv(name, raising=False)
@@ -184,10 +184,10 @@ def test_an_account_without_name_or_home_is_one_sentence(folder: Path, monkeypat
 
 
 @pytest.mark.root
-def test_a_folder_that_servers_cannot_reach_is_named_and_not_opened_up(tmp_path: Path) -> None:
+def test_a_folder_that_servers_cannot_reach_is_named_and_stays_closed(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
-    tmp_path.parent.parent.chmod(0o700)  # pytest makes it so; said here because the sentence names the first
+    tmp_path.parent.parent.chmod(0o700)  # as pytest does; the message names the first closed folder
     path = closed / "data"
     with pytest.raises(Unavailable) as caught, open_data_folder(path):
         pass
@@ -215,8 +215,8 @@ def test_servers_and_service_get_system_accounts_if_they_have_none(monkeypatch: 
 
 
 @pytest.mark.root
-def test_data_of_another_account_is_refused_with_the_command_for_it(folder: Path) -> None:
-    """Root's command on data of an ordinary user, and an ordinary user's on data of root's accounts."""
+def test_data_of_another_account_is_refused_with_the_command_to_run(folder: Path) -> None:
+    """For root with the data of an ordinary user, and for an ordinary user with the data of root's accounts."""
     path = folder / "da ta"
     blobs, cluster = path / "blobs", path / "postgres"
     for made in (blobs / "zips", cluster):
@@ -300,7 +300,7 @@ def test_folders_of_parts_are_private_and_taken_over_from_root(folder: Path) -> 
         for path in (data.path / "blobs", old, old / "a.zip"):
             assert path.stat().st_uid == account().uid
         assert mode_of(data.path / "blobs") == 0o700
-        assert outside.stat().st_uid == 0, "neither by a link nor by another name"
+        assert outside.stat().st_uid == 0, "a link or another name must not change its owner"
 
 
 @pytest.mark.root
@@ -315,7 +315,7 @@ def test_a_command_of_root_leaves_nothing_in_the_scratch_of_the_parts(folder: Pa
         os.chown(scratch, account().uid, account().gid)
         scratch.rmdir()
         os.chown(data.path, account().uid, account().gid)
-        assert with_own_scratch(settings).scratch != scratch, "a worker has yet to make it"
+        assert with_own_scratch(settings).scratch != scratch, "a worker must create it"
 
 
 @pytest.mark.root
@@ -335,12 +335,12 @@ def test_root_acts_as_the_account_that_a_folder_belongs_to(folder: Path) -> None
     assert (folder / "root's").stat().st_uid == 0
 
 
-def test_the_default_folder_is_where_the_servers_can_go() -> None:
+def test_servers_can_reach_the_default_folder() -> None:
     default = default_data_folder()
     assert default == Path("/var/lib/kennel") if ROOT else default.is_relative_to(Path.home())
 
 
-# --- what an earlier run left
+# --- parts of an earlier run
 
 HOLDER = """
 import sys, time
@@ -357,7 +357,7 @@ with open_data_folder(Path(sys.argv[1])) as data, Supervisor(Log(None), hold=[da
 """
 
 
-def test_a_start_waits_for_the_parts_of_a_killed_one(folder: Path) -> None:
+def test_a_start_waits_for_the_parts_of_a_killed_run(folder: Path) -> None:
     path = folder / "data"
     command = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as holder:
@@ -375,11 +375,11 @@ def test_a_start_waits_for_the_parts_of_a_killed_one(folder: Path) -> None:
 # --- ports
 
 
-def test_a_free_port_can_be_had() -> None:
+def test_a_free_port_is_accepted() -> None:
     require_port(free_port())
 
 
-def test_a_taken_port_is_one_sentence_with_the_process_that_has_it() -> None:
+def test_a_used_port_is_reported_with_the_process_that_uses_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(Unavailable) as caught:
@@ -391,12 +391,12 @@ def test_a_taken_port_is_one_sentence_with_the_process_that_has_it() -> None:
     require_port(port)
 
 
-def test_an_address_that_is_not_ours_is_one_sentence() -> None:
+def test_an_address_of_another_machine_is_reported() -> None:
     with pytest.raises(Unavailable, match=r"cannot listen on port \d+ of 192.0.2.1"):
         require_port(free_port(), "192.0.2.1")
 
 
-def test_secrets_file_holds_what_was_asked_for_and_nothing_else(folder: Path) -> None:
+def test_the_secrets_file_only_has_the_requested_secrets(folder: Path) -> None:
     with open_data_folder(folder / "data") as data:
         one = data.secret("one")
         assert json.loads((data.path / "secrets.json").read_text()) == {"one": one}

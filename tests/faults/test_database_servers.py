@@ -41,7 +41,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def ask(url: str, *statements: str) -> list[tuple[object, ...]]:
-    """Run the statements in one transaction; the rows of the last."""
+    """Run the statements in one transaction and return the rows of the last one."""
     with closing(psycopg2.connect(url.replace("+psycopg2", ""))) as connection, connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
@@ -50,10 +50,12 @@ def ask(url: str, *statements: str) -> list[tuple[object, ...]]:
 
 
 def working_in(folder: Path, name: str) -> list[psutil.Process]:
-    """The processes ``name`` whose working directory is ``folder``: a server and its own processes."""
+    """The processes called ``name`` with the working directory ``folder``: a server and its children."""
     processes = []
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):  # ended meanwhile, or a stranger's
+        with contextlib.suppress(
+            psutil.NoSuchProcess, psutil.AccessDenied
+        ):  # it has ended or belongs to another account
             zombie = process.status() == psutil.STATUS_ZOMBIE
             if process.name() == name and not zombie and process.cwd() == str(folder):
                 processes.append(process)
@@ -61,7 +63,7 @@ def working_in(folder: Path, name: str) -> list[psutil.Process]:
 
 
 def server_in(folder: Path, name: str) -> psutil.Process:
-    """The server itself: of those processes, the one that we started."""
+    """The server itself, which is the process that this test started."""
     return next(process for process in working_in(folder, name) if process.ppid() == os.getpid())
 
 
@@ -82,7 +84,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder that was started and stopped once; to be copied."""
+    """The data folder of a PostgreSQL that ran once. Tests copy it."""
     made = Path(tempfile.mkdtemp(prefix="kennel-test-"))
     with running_postgres(made) as (postgres, _):
         ask(postgres.owner_url, "CREATE TABLE kept AS SELECT 1 AS x")
@@ -93,7 +95,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def used(stopped: Path, folder: Path) -> Path:
-    """Such a folder, to go on with: ``kept`` is a table of the owner's."""
+    """A copy of that folder for one test. The owner has a table ``kept``."""
     subprocess.run(["cp", "--archive", f"{stopped}/.", str(folder)], check=True)
     return folder
 
@@ -109,7 +111,7 @@ def running_postgres(folder: Path, log: Log | None = None) -> Iterator[tuple[Pos
 # --- safe by construction
 
 
-def test_the_service_can_work_with_rows_and_nothing_else(servers: Servers) -> None:
+def test_the_service_role_can_only_work_with_rows(servers: Servers) -> None:
     postgres = servers.postgres
     ask(postgres.owner_url, "CREATE TABLE rows (x text)", f"GRANT SELECT, INSERT ON rows TO {APP}")
     assert ask(postgres.app_url, "INSERT INTO rows VALUES ('é')", "SELECT upper(x) FROM rows") == [("É",)]
@@ -126,14 +128,14 @@ def test_the_service_can_work_with_rows_and_nothing_else(servers: Servers) -> No
     assert ask(postgres.admin_url, query) == [("kennel_admin", True), (APP, False), (OWNER, False)]
 
 
-def test_the_database_is_the_owners_and_in_unicode_with_checksums(servers: Servers) -> None:
+def test_the_database_has_its_owner_unicode_and_checksums(servers: Servers) -> None:
     query = "SELECT pg_get_userbyid(datdba), pg_encoding_to_char(encoding) FROM pg_database WHERE datname = %s"
     assert ask(servers.postgres.admin_url, query.replace("%s", "'kennel'")) == [(OWNER, "UTF8")]
     assert ask(servers.postgres.admin_url, "SHOW data_checksums") == [("on",)]
     assert ask(servers.postgres.admin_url, "SHOW timezone") == [("UTC",)]
 
 
-def test_nobody_comes_in_without_a_password_or_from_elsewhere(servers: Servers) -> None:
+def test_servers_refuse_wrong_passwords_and_other_addresses(servers: Servers) -> None:
     wrong = servers.postgres.url(APP).replace(servers.postgres.url(APP).split(":")[2].split("@")[0], "guess")
     with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
         ask(wrong)
@@ -172,7 +174,7 @@ def test_a_clients_data_is_not_logged(used: Path) -> None:
 
 
 def test_the_queues_of_redis_6_are_read(folder: Path) -> None:
-    """A data folder of an earlier version has one file of commands, as Redis 6 has written it."""
+    """A data folder of an earlier version has one command file, written by Redis 6."""
     commands = (
         ("SELECT", "0"),
         ("LPUSH", "score", "first"),
@@ -190,15 +192,15 @@ def test_the_queues_of_redis_6_are_read(folder: Path) -> None:
             assert client.hgetall("unacked") == {b"k": b"v"}
 
 
-def test_redis_refuses_to_forget_and_answers_at_its_url(servers: Servers) -> None:
+def test_redis_evicts_no_keys_and_limits_its_memory(servers: Servers) -> None:
     with redis.Redis.from_url(servers.redis.url) as client:
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         bounds = client.config_get("maxmemory", "maxmemory-clients")
     assert bounds == {"maxmemory": str(512 << 20), "maxmemory-clients": str(128 << 20)}
 
 
-def test_who_has_no_password_makes_the_queue_server_take_no_memory(servers: Servers) -> None:
-    """Sixty MiB of commands whose answers nobody reads made Redis 6 keep 400 MiB of answers."""
+def test_clients_without_a_password_take_no_memory_of_the_queue_server(servers: Servers) -> None:
+    """Redis 6 kept 400 MiB of replies if a client sent 60 MiB of commands and did not read them."""
     server = server_in(servers.postgres._data.path / "redis", "valkey-server")
     before = server.memory_info().rss
     with socket.create_connection(("127.0.0.1", servers.redis.port), timeout=1) as stranger, suppress(OSError):
@@ -209,10 +211,10 @@ def test_who_has_no_password_makes_the_queue_server_take_no_memory(servers: Serv
         assert client.ping()
 
 
-# --- going on
+# --- restarts
 
 
-def test_a_second_start_goes_on_where_the_first_stopped(folder: Path) -> None:
+def test_a_second_start_has_the_data_of_the_first(folder: Path) -> None:
     urls = []
     for first in (True, False):
         with open_data_folder(folder) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
@@ -239,7 +241,7 @@ def test_a_killed_server_is_started_again_with_its_data(folder: Path, name: str)
         postgres.start(supervisor)
         with redis.Redis.from_url(queue.url) as client:
             client.rpush("queue", "message")
-            client.waitaof(1, 0, 60_000)  # until it is on the disk
+            client.waitaof(1, 0, 60_000)  # until the message is on the disk
         ask(postgres.owner_url, "CREATE TABLE kept AS SELECT 1 AS x")
         killed = server_in(folder / name, "valkey-server" if name == "redis" else name)
         killed.kill()
@@ -251,7 +253,7 @@ def test_a_killed_server_is_started_again_with_its_data(folder: Path, name: str)
 
 
 def wait_until(condition: Callable[[], bool], *errors: type[Exception]) -> None:
-    """Wait for a condition, which may raise ``errors`` until then; the test's time limit ends it."""
+    """Poll until the condition is true, and ignore ``errors``. The test's timeout limits the wait."""
     while True:
         with contextlib.suppress(*errors):
             if condition():
@@ -276,7 +278,7 @@ with open_data_folder(Path(sys.argv[1])) as data, Supervisor(Log(None), signals=
 """
 
 
-def test_a_start_after_the_runner_was_killed_goes_on(used: Path) -> None:
+def test_a_start_after_the_runner_was_killed_has_its_data(used: Path) -> None:
     command = [sys.executable, "-c", RUN, str(used)]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as runner:
         assert runner.stdout is not None
@@ -286,16 +288,16 @@ def test_a_start_after_the_runner_was_killed_goes_on(used: Path) -> None:
         assert ask(postgres.owner_url, "SELECT x FROM kept") == [(2,)]
 
 
-def test_a_start_after_postgres_was_killed_works_with_its_number_in_use(used: Path) -> None:
+def test_a_start_after_a_killed_postgres_works_if_its_pid_is_reused(used: Path) -> None:
     with running_postgres(used) as (postgres, supervisor):
-        careful = "SET LOCAL synchronous_commit = on"  # which the servers of tests are not
+        careful = "SET LOCAL synchronous_commit = on"  # test servers turn it off
         ask(postgres.owner_url, careful, "UPDATE kept SET x = 2")
         server_in(used / "postgres", "postgres").kill()
         assert supervisor.run() == 1
         assert supervisor.failure == "postgres was ended by SIGKILL, and Kennel cannot continue without it."
     lock_file = used / "postgres" / "postmaster.pid"
     lines = lock_file.read_text().splitlines(keepends=True)
-    with Supervisor(Log(None)) as others:  # a process of the same account gets the number of the old server
+    with Supervisor(Log(None)) as others:  # a process of the same account gets the old server's process ID
         number = used / "number"
         number.touch()
         number.chmod(0o666)
@@ -312,7 +314,7 @@ def test_files_that_were_copied_from_a_running_postgres_are_refused(used: Path) 
     sentence = f"^The database in {copy}/postgres was copied or moved from {used}/postgres "
     try:
         with running_postgres(used):
-            subprocess.run(["cp", "-a", used, copy], check=False)  # files may vanish meanwhile
+            subprocess.run(["cp", "-a", used, copy], check=False)  # files may vanish during the copy
         with pytest.raises(Unavailable, match=sentence), running_postgres(copy):
             pass
     finally:
@@ -321,7 +323,7 @@ def test_files_that_were_copied_from_a_running_postgres_are_refused(used: Path) 
         assert ask(postgres.owner_url, "SELECT x FROM kept")
 
 
-def test_what_survived_of_an_earlier_postgres_is_ended(used: Path) -> None:
+def test_surviving_processes_of_an_earlier_postgres_are_ended(used: Path) -> None:
     with (
         open_data_folder(used) as data,
         Supervisor(Log(None)) as earlier,
@@ -337,7 +339,7 @@ def test_what_survived_of_an_earlier_postgres_is_ended(used: Path) -> None:
         assert ask(postgres.owner_url, "SELECT x FROM kept") == [(1,)]
 
 
-def test_a_first_start_that_was_cut_short_is_begun_again(folder: Path) -> None:
+def test_an_interrupted_first_start_is_repeated(folder: Path) -> None:
     with open_data_folder(folder):
         pass
     (folder / "postgres.new").mkdir()
@@ -348,10 +350,10 @@ def test_a_first_start_that_was_cut_short_is_begun_again(folder: Path) -> None:
     assert not (folder / "postgres.new").exists()
 
 
-# --- one clear sentence
+# --- error messages
 
 
-def test_a_wrong_setting_is_told_before_a_server_is_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_setting_is_reported_before_a_server_starts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KENNEL_WEB_PROCESSES", "many")
     with open_data_folder(folder) as data, Supervisor(Log(None), hold=[data.lock]) as supervisor:
         monkeypatch.setattr(supervisor, "start", lambda child: pytest.fail(f"{child.name} was started"))
@@ -360,10 +362,10 @@ def test_a_wrong_setting_is_told_before_a_server_is_started(folder: Path, monkey
 
 
 @pytest.mark.parametrize("as_root", [False, pytest.param(True, marks=pytest.mark.root)])
-def test_an_unusable_scratch_folder_is_told_before_a_server_starts(
+def test_an_unusable_scratch_folder_is_reported_before_a_server_starts(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_root: bool
 ) -> None:
-    """For root: one that only root may write to, and not the account of the workers."""
+    """As root, only root may write to the folder, not the workers' account."""
     scratch = tmp_path / "scratch"
     scratch.mkdir(mode=0o700) if as_root else scratch.touch()
     monkeypatch.setenv("KENNEL_SCRATCH", str(scratch))
@@ -382,7 +384,7 @@ def data(folder: Path) -> Iterator[DataFolder]:
         yield opened
 
 
-def test_data_of_another_major_version(data: DataFolder) -> None:
+def test_data_of_another_major_version_is_refused(data: DataFolder) -> None:
     (data.path / "postgres" / "PG_VERSION").write_text("17\n")
     with (
         Supervisor(Log(None)) as supervisor,
@@ -391,7 +393,7 @@ def test_data_of_another_major_version(data: DataFolder) -> None:
         Postgres(data).start(supervisor)
 
 
-def test_a_database_without_its_secrets(data: DataFolder) -> None:
+def test_a_database_without_its_secrets_is_refused(data: DataFolder) -> None:
     with (
         Supervisor(Log(None)) as supervisor,
         pytest.raises(Unavailable, match=r"secrets.json does not have the password of the database"),
@@ -400,7 +402,7 @@ def test_a_database_without_its_secrets(data: DataFolder) -> None:
     assert not (data.path / "secrets.json").exists()
 
 
-def test_a_database_with_anothers_secrets(used: Path) -> None:
+def test_a_database_with_other_secrets_is_refused(used: Path) -> None:
     (used / "secrets.json").write_text('{"kennel_admin": "another"}')
     with pytest.raises(Unavailable, match="not that of this folder's database"), running_postgres(used):
         pass
@@ -414,11 +416,11 @@ def test_a_damaged_database_is_reported_in_the_servers_own_words(used: Path) -> 
     assert "pg_control" in "".join(caught.value.faults)
 
 
-# --- who runs it
+# --- accounts
 
 
 @pytest.mark.root
-def test_a_virtual_environment_closed_to_others_is_no_obstacle(
+def test_servers_start_from_a_private_virtual_environment(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = tmp_path / "site"
@@ -448,7 +450,7 @@ def server_process_of(supervisor: Supervisor) -> psutil.Process:
 BECOME = """
 import os, sys
 from deploy.standalone.ephemeral import ephemeral_servers
-with ephemeral_servers():  # imports all that is ever needed, while root can still reach this interpreter
+with ephemeral_servers():  # imports everything while root can still reach this interpreter
     pass
 uid, sys.executable = int(sys.argv[2]), sys.argv[3]
 os.setgroups([]); os.setgid(uid); os.setuid(uid)
@@ -456,9 +458,9 @@ os.setgroups([]); os.setgid(uid); os.setuid(uid)
 
 
 @pytest.mark.root
-def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
+def test_everything_works_for_an_ordinary_user(folder: Path) -> None:
     nobody = UnixAccount("nobody", 65534, 65534)
-    # What starts the parts needs no more than a Python, of any version; ours may be below /root.
+    # Any Python can start the parts. This test's own Python may be in /root.
     candidates = (sys.executable, *map(str, Path("/usr/local/bin").glob("python3")), "/usr/bin/python3")
     there = [path for path in candidates if Path(path).exists()]
     reachable = [path for path in there if closed_folder(path, nobody.uid, nobody.gid) is None]
@@ -477,8 +479,8 @@ def test_everything_works_for_an_ordinary_user_too(folder: Path) -> None:
     assert (folder / "data").stat().st_mode & 0o777 == 0o700
 
 
-def test_ephemeral_servers_wait_for_no_disk_and_leave_nothing() -> None:
-    """What makes them quick: they neither wait until rows are written, nor do they save anything at their end."""
+def test_ephemeral_servers_do_not_sync_and_leave_nothing() -> None:
+    """They are fast because they do not wait for the disk and save nothing when they stop."""
     with ephemeral_servers() as running:
         folder = running.postgres._data.path
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):

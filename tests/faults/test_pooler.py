@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs pgbouncer (Debian
 
 @contextmanager
 def process(*command: str, environment: dict[str, str] | None = None) -> Iterator[Callable[[], str]]:
-    """A process for the length of the block; the value returns its output so far."""
+    """Run a process during the block, and yield a function that returns its output so far."""
     with TemporaryFile("w+") as log:
         child = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
@@ -56,12 +56,12 @@ def process(*command: str, environment: dict[str, str] | None = None) -> Iterato
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-            for each in psutil.wait_procs(family, timeout=10)[1]:
-                each.kill()
+            for survivor in psutil.wait_procs(family, timeout=10)[1]:
+                survivor.kill()
 
 
 def wait_until(condition: Callable[[], Any], output: Callable[[], str]) -> None:
-    """Wait for a condition; the output explains a failure."""
+    """Wait until the condition is true. A failure shows the output."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, output()
@@ -70,7 +70,7 @@ def wait_until(condition: Callable[[], Any], output: Callable[[], str]) -> None:
 
 @contextmanager
 def pooled(settings: Settings, folder: Path, connections: int) -> Iterator[Settings]:
-    """The settings of a service whose database is behind a pooler with so many connections to the server."""
+    """The settings of a service behind a pooler with this many connections to the server."""
     assert PROGRAM is not None
     url, port = make_url(settings.database_url.get_secret_value()), free_port()
     config = folder / "pgbouncer.ini"
@@ -98,7 +98,7 @@ def pooled(settings: Settings, folder: Path, connections: int) -> Iterator[Setti
 
 
 def test_each_transaction_has_its_limits_and_its_isolation(settings: Settings, tmp_path: Path) -> None:
-    """Connections of the server change hands, so what one transaction sets must neither be missing nor remain."""
+    """The pooler shares connections, so a transaction's settings must apply to it and must not affect the next one."""
     query = text("SELECT current_setting('lock_timeout'), current_setting('timezone'), current_setting(:name)")
     isolation = {"name": "transaction_isolation"}
     with pooled(settings, tmp_path, connections=1) as behind, connected(behind) as sessions:
@@ -116,11 +116,11 @@ def test_each_transaction_has_its_limits_and_its_isolation(settings: Settings, t
         readers.close()
 
 
-def test_a_competition_is_held_behind_a_pooler(settings: Settings, tmp_path: Path) -> None:
+def test_a_competition_works_behind_a_pooler(settings: Settings, tmp_path: Path) -> None:
     with pooled(settings, tmp_path, connections=2) as behind, running_service(behind) as service:
         slug = service.competition()
         entries = [service.scored(who, slug, noise_images(10 + seed)) for seed, who in enumerate(("ada", "bob"))]
-        assert [each["status"] for each in entries] == ["scored"] * 2
+        assert [entry["status"] for entry in entries] == ["scored"] * 2
         threshold = {"method": "manual", "tau": 0.5, "reason": "half"}
         path = f"/competitions/{slug}/tracks/public/thresholds"
         assert service.call("organizer", "POST", path, json=threshold).status_code == 201
@@ -131,7 +131,7 @@ def test_a_competition_is_held_behind_a_pooler(settings: Settings, tmp_path: Pat
 
 
 def read_at_the_same_time(service: Service, slug: str) -> None:
-    """More requests than the server has connections: none waits for a second one while it holds one."""
+    """Send more requests than the server has connections. No request waits for a second one while it holds one."""
     token = {"Authorization": f"Bearer {service.tokens['organizer']}"}
     pages = [f"/competitions/{slug}{page}" for page in ("", "/review-queue", "/uncertainty", "/insights")]
     board, publication = (f"{API}/competitions/{slug}/{name}" for name in ("leaderboard?format=csv", "publication"))
@@ -150,7 +150,7 @@ def read_at_the_same_time(service: Service, slug: str) -> None:
 
 
 def upload_at_the_same_time(service: Service, slug: str) -> None:
-    """More uploads than the server has connections, each sent whole and in resumable pieces: all become entries."""
+    """Send more uploads than the server has connections, whole and in resumable pieces. All become entries."""
     tus, barrier = {"Tus-Resumable": "1.0.0"}, Barrier(8)
 
     def upload(number: int) -> tuple[str, str]:
@@ -177,7 +177,7 @@ def upload_at_the_same_time(service: Service, slug: str) -> None:
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """The environment of processes with these settings."""
+    """The environment variables of processes with these settings."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": os.environ["HOME"],
@@ -190,14 +190,14 @@ def environment_of(settings: Settings) -> dict[str, str]:
 
 
 def server_connections(service: Service) -> int:
-    """How many connections PostgreSQL has for the service's database now."""
+    """The number of connections that PostgreSQL has for the service's database."""
     count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND client_port > 0"
     with service.context.sessions() as session:
         return int(session.execute(text(count)).scalar_one())
 
 
 def client_connections(behind: Settings) -> int:
-    """How many connections the pooler has of the service's processes now, as its console tells."""
+    """The number of client connections that the pooler's console reports."""
     console = make_url(behind.database_url.get_secret_value()).set(drivername="postgresql", database="pgbouncer")
     connection = psycopg2.connect(console.render_as_string())
     try:
@@ -252,5 +252,5 @@ def test_many_processes_share_few_connections(settings: Settings, tmp_path: Path
                 return [state for state in states if state != "scored"]
 
             wait_until(lambda: not unfinished(), worker_output)
-    assert max(used) <= SERVER_CONNECTIONS + 5, "those of the pooler, and of this test itself"
-    assert max(clients) > SERVER_CONNECTIONS, "more connections than there are at the server: they are shared"
+    assert max(used) <= SERVER_CONNECTIONS + 5, "the pooler's connections, and those of this test"
+    assert max(clients) > SERVER_CONNECTIONS, "the pooler shares its connections to the server"

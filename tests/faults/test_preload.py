@@ -1,4 +1,4 @@
-"""Parts that begin as forks of the preloaded process are as those that are executed."""
+"""Parts that are forked from the preloaded process equal parts that are executed."""
 
 import io
 import json
@@ -50,7 +50,7 @@ def reports(out: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.getvalue().splitlines() if line.startswith('{"part": "part"')]
 
 
-def test_a_forked_part_is_as_an_executed_one_and_restarts_without_it() -> None:
+def test_a_forked_part_equals_its_restart_without_the_preload() -> None:
     out = io.StringIO()
     with Supervisor(Log(out), first_delay=0.01) as supervisor:
         supervisor.preload(preloading("json,gc:collect"))
@@ -68,7 +68,7 @@ def test_a_forked_part_is_as_an_executed_one_and_restarts_without_it() -> None:
     assert (first["parent"], first["leads"]) == (os.getpid(), [True, True])
 
 
-def test_a_module_that_fails_is_told_with_its_last_line() -> None:
+def test_a_failing_module_is_reported_with_its_last_line() -> None:
     with Supervisor(Log(None)) as supervisor:
         supervisor.preload(preloading("no_such_module"))
         with pytest.raises(Unavailable, match=r"^part could not be started; .*No module named 'no_such_module'"):

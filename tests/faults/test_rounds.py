@@ -1,6 +1,6 @@
-"""Three rounds of fault injection over the real service, and the parts of the harness that decide whether one counts.
+"""Three rounds of fault injection on the real service, and tests of the harness itself.
 
-`make faults` runs as many as it is asked for (:mod:`tests.faults.rounds`).
+`make faults` runs more rounds (:mod:`tests.faults.rounds`).
 """
 
 from collections.abc import Iterator
@@ -33,11 +33,11 @@ def test_every_promise_holds_after(stack: Stack, seed: int, kind: str) -> None:
 
 
 def broken(situation: Situation) -> set[str]:
-    """The names of the checks that find something."""
+    """The names of the checks that report a violation."""
     return {check.__name__ for check in CHECKS if list(check(situation))}
 
 
-def test_every_check_notices_what_it_is_for(stack: Stack) -> None:
+def test_every_check_detects_its_violation(stack: Stack) -> None:
     situation = quiet_round(stack, seed=4)
     assert broken(situation) == set()
     slug = situation.traffic.slug
@@ -45,8 +45,8 @@ def test_every_check_notices_what_it_is_for(stack: Stack) -> None:
 
     tamper(stack, slug, f"UPDATE submissions SET status = 'failed' WHERE ref = ({scored} LIMIT 1)")
     assert broken(situation) >= {
-        "every_entry_ends_as_it_should",
-        "one_standing_measurement",
+        "every_entry_ends_correctly",
+        "one_measurement_per_track",
         "status_and_history_agree",
     }
     other = f"SELECT max(team_id) FROM submissions WHERE competition_id = ({COMPETITION})"
@@ -61,12 +61,12 @@ def test_every_check_notices_what_it_is_for(stack: Stack) -> None:
         f"UPDATE measurements SET fid = fid + 1 WHERE submission_ref IN ({scored})",
         "ALTER TABLE measurements ENABLE TRIGGER USER",
     )
-    assert "boards_are_as_defined" in broken(situation), "no change was announced"
+    assert "boards_are_as_defined" in broken(situation), "the boards did not change, because triggers were off"
     situation.acts = {"published": [{}], "thresholds": 9, "picks": {}}
     assert "acts_are_kept" in broken(situation)
     tamper(stack, slug, f"UPDATE submissions SET sprite_key = 'sprites/none.png' WHERE ref = ({scored} LIMIT 1)")
     assert "nothing_is_left_over" in broken(situation)
-    # This check looks at the blobs of all competitions; the other faults stay within this one.
+    # This check covers the blobs of all competitions. The other changes only affect this competition.
     tamper(stack, slug, "UPDATE submissions SET sprite_key = NULL WHERE sprite_key = 'sprites/none.png'")
 
 
@@ -90,14 +90,14 @@ def tamper(stack: Stack, slug: str, *statements: str) -> None:
             cursor.execute(statement, {"slug": slug})
 
 
-def test_each_kind_has_its_turn_and_a_seed_gives_the_same_plan() -> None:
+def test_kinds_take_turns_and_a_seed_always_gives_the_same_plan() -> None:
     plans = [plan_of(seed) for seed in range(len(KINDS))]
     assert [plan[0] for plan in plans] == list(KINDS)
     assert plans == [plan_of(seed) for seed in range(len(KINDS))]
     assert any(len(plan) == 2 for plan in plans)
 
 
-def test_a_report_goes_on_where_it_stopped_and_counts_skips_apart(tmp_path: Path) -> None:
+def test_a_report_continues_and_counts_skips_separately(tmp_path: Path) -> None:
     path = tmp_path / "faults.jsonl"
     assert report.next_seed(report.read_report(path)) == 0
     whole = Outcome(0, ["kill-web"], faults=["at scoring of entry 2", "SIGKILL"], entries={"scored": 3, "attempts": 4})
@@ -115,13 +115,15 @@ def test_a_report_goes_on_where_it_stopped_and_counts_skips_apart(tmp_path: Path
     assert "run again" not in summary
 
 
-def test_a_seed_that_ran_again_counts_once_and_its_former_run_is_named() -> None:
-    broken, mended = (Outcome(7, ["kill-web"], violations=each).as_json() for each in (["a blob is missing"], []))
+def test_a_seed_that_ran_again_counts_once_and_is_listed() -> None:
+    broken, fixed = (
+        Outcome(7, ["kill-web"], violations=violations).as_json() for violations in (["a blob is missing"], [])
+    )
     other = Outcome(8, ["kill-web"]).as_json()
-    summary = report.summary_of([broken, other, mended])
+    summary = report.summary_of([broken, other, fixed])
     assert summary.startswith("2 rounds, 0 with a broken promise;")
     assert "Seeds run again after a broken promise: 7." in summary
     assert "| `kill-web` | 2 | 0 | 0 |" in summary
-    again = report.summary_of([mended, other, broken])
+    again = report.summary_of([fixed, other, broken])
     assert again.startswith("2 rounds, 1 with a broken promise;")
     assert "run again" not in again

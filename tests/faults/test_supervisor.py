@@ -33,7 +33,7 @@ DEAF = 'trap "" TERM QUIT; echo up; while :; do sleep 0.02; done'
 
 
 def shell(name: str, script: str, log: io.StringIO | None = None, **options: object) -> Child:
-    """A child that runs ``script``; with ``log``, ready once it said 'up' there."""
+    """A child that runs ``script``. With ``log``, it is ready once it has printed 'up' there."""
     ready: Callable[[], bool] | None = None
     if log is not None:
         pattern = re.compile(rf"^{name} +\| up$", re.MULTILINE)
@@ -61,7 +61,7 @@ def soon(condition: Callable[[], object], seconds: float = 60.0) -> bool:
 # --- order and log
 
 
-def test_what_a_part_writes_is_private_to_its_account(tmp_path: Path) -> None:
+def test_files_of_a_part_are_private_to_its_account(tmp_path: Path) -> None:
     with Supervisor(Log(None)) as supervisor:
         supervisor.run([shell("writer", f"mkdir {tmp_path}/folder; echo x > {tmp_path}/file; exit 3")])
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("folder", "file")] == [0o700, 0o600]
@@ -82,8 +82,8 @@ def test_parts_start_in_order_and_stop_in_reverse() -> None:
     ]
 
 
-def test_workers_stand_back_for_the_web_process(tmp_path: Path) -> None:
-    assert {each.name: each.niceness for each in service.service_children({}, tmp_path, 1)} == {
+def test_workers_have_a_lower_priority_than_the_web_process(tmp_path: Path) -> None:
+    assert {child.name: child.niceness for child in service.service_children({}, tmp_path, 1)} == {
         "api": 0,
         "checker": service.WORKER_NICENESS,
         "scorer": service.WORKER_NICENESS,
@@ -97,10 +97,10 @@ def test_workers_stand_back_for_the_web_process(tmp_path: Path) -> None:
 
 
 def test_a_worker_with_a_gpu_only_scores(tmp_path: Path) -> None:
-    children = {each.name: each for each in service.service_children({"KENNEL_DEVICE": "cuda:1"}, tmp_path, 1)}
+    children = {child.name: child for child in service.service_children({"KENNEL_DEVICE": "cuda:1"}, tmp_path, 1)}
 
     def options(name: str) -> tuple[set[str], str, str]:
-        argv = [str(each) for each in children[name].argv]
+        argv = [str(word) for word in children[name].argv]
         device = (children[name].env or {})["KENNEL_DEVICE"]
         return set(argv[argv.index("-Q") + 1].split(",")), argv[argv.index("--concurrency") + 1], device
 
@@ -110,21 +110,21 @@ def test_a_worker_with_a_gpu_only_scores(tmp_path: Path) -> None:
     assert sorted(taken) == sorted([*Queue, SWEEP_QUEUE, UPLOADS_QUEUE])
 
 
-def test_workers_beside_a_gpu_share_the_cores_unless_set_otherwise(
+def test_workers_share_the_cores_with_a_gpu_worker_unless_configured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
 
     def threads(**environment: str) -> dict[str, str | None]:
         children = service.service_children(environment, tmp_path, 1)
-        return {each.name: (each.env or {}).get(THREADS_VARIABLE) for each in children}
+        return {child.name: (child.env or {}).get(THREADS_VARIABLE) for child in children}
 
     assert threads(KENNEL_DEVICE="cuda") == {"api": None, "checker": None, "scorer": "4", "analyst": "8", "beat": None}
     assert set(threads(KENNEL_DEVICE="cuda", OMP_NUM_THREADS="3").values()) == {"3"}
-    assert set(threads().values()) == {None}, "one worker computes, on all cores"
+    assert set(threads().values()) == {None}, "a single worker uses all cores"
 
 
-def test_lines_stay_whole_and_aligned_when_parts_talk_at_once() -> None:
+def test_lines_stay_whole_and_aligned_if_parts_write_concurrently() -> None:
     out = io.StringIO()
     count = 2000
     talk = f"i=0; while [ $i -lt {count} ]; do echo word $i of $0; i=$((i+1)); done; echo up; sleep 60"
@@ -140,7 +140,7 @@ def test_lines_stay_whole_and_aligned_when_parts_talk_at_once() -> None:
 def test_standard_error_is_logged_and_a_last_line_needs_no_newline(tmp_path: Path) -> None:
     out = io.StringIO()
     started = tmp_path / "started"
-    # A part that ends before `start` has looked would be one that failed.
+    # A part that ends before `start` has checked it counts as failed.
     script = f"while [ ! -e {started} ]; do sleep 0.02; done; echo wrong >&2; printf unfinished"
     with Supervisor(Log(out)) as supervisor:
         supervisor.start(Child("part", ["/bin/sh", "-c", script], restart=True))
@@ -149,13 +149,13 @@ def test_standard_error_is_logged_and_a_last_line_needs_no_newline(tmp_path: Pat
     assert out.getvalue().splitlines()[:2] == ["part       | wrong", "part       | unfinished"]
 
 
-def test_what_a_part_says_does_not_control_the_terminal() -> None:
+def test_the_output_of_a_part_does_not_control_the_terminal() -> None:
     out = io.StringIO()
     Log(out).line("api", "a \x1b[2Jname\r\tand more")
     assert out.getvalue() == "api        | a \\x1b[2Jname\\x0d\tand more\n"
 
 
-def test_a_reader_that_went_away_does_not_stop_the_parts(tmp_path: Path) -> None:
+def test_a_closed_log_reader_does_not_stop_the_parts(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     mark = tmp_path / "mark"
@@ -163,7 +163,7 @@ def test_a_reader_that_went_away_does_not_stop_the_parts(tmp_path: Path) -> None
         script = f"i=0; while [ $i -lt 3000 ]; do echo {'x' * 100}; i=$((i+1)); done; touch {mark}; sleep 60"
         supervisor.start(Child("part", ["/bin/sh", "-c", script]))
         assert soon(mark.exists)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), write)  # what is buffered must go somewhere at the close
+        os.dup2(os.open(os.devnull, os.O_WRONLY), write)  # the buffer is written when the file is closed
 
 
 # --- a start that fails
@@ -178,7 +178,7 @@ def test_a_part_that_ends_before_it_is_ready_is_reported_by_its_last_line() -> N
         supervisor.start(child)
 
 
-def test_a_program_that_is_not_there_is_one_sentence() -> None:
+def test_a_missing_program_is_reported_in_one_sentence() -> None:
     with (
         Supervisor(Log(None)) as supervisor,
         pytest.raises(Unavailable, match="cannot execute /no/such: No such file"),
@@ -186,7 +186,7 @@ def test_a_program_that_is_not_there_is_one_sentence() -> None:
         supervisor.start(Child("api", ["/no/such"], ready=lambda: False))
 
 
-def test_a_part_that_is_never_ready_is_given_up_and_ended() -> None:
+def test_a_part_that_is_never_ready_is_ended() -> None:
     out = io.StringIO()
     child = Child("api", ["/bin/sh", "-c", POLITE], ready=lambda: False, ready_timeout=0.2)
     with Supervisor(Log(out)) as supervisor, pytest.raises(Unavailable, match=r"^api was not ready in 0.2 s"):
@@ -238,7 +238,7 @@ def test_a_restart_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch, tm
     assert "worker could not be started: Resource temporarily unavailable; restarting it" in out.getvalue()
 
 
-def test_a_crash_of_what_cannot_be_missed_ends_everything() -> None:
+def test_a_crash_of_a_required_part_ends_everything() -> None:
     out = io.StringIO()
     with Supervisor(Log(out)) as supervisor:
         status = supervisor.run([shell("api", POLITE, out), shell("postgres", "kill -9 $$")])
@@ -264,7 +264,7 @@ def test_restart_delays_double_to_a_minute_and_reset_after_a_good_run() -> None:
 # --- stopping
 
 
-def test_a_part_deaf_to_its_stop_signal_is_forced() -> None:
+def test_a_part_that_ignores_its_stop_signal_is_killed() -> None:
     out = io.StringIO()
     with Supervisor(Log(out)) as supervisor:
         supervisor.start(shell("worker", DEAF.replace(" QUIT", ""), out, stop_timeout=0.1))
@@ -285,7 +285,7 @@ def test_each_part_has_its_own_session_and_stop_may_be_called_anywhere(tmp_path:
         assert not lives(pid)
 
 
-# --- the runner as a process of its own, as `kennel up` is
+# --- the runner as a separate process, like `kennel up`
 
 RUNNER = """
 import sys
@@ -301,7 +301,7 @@ with Supervisor(Log(sys.stdout), signals=True) as supervisor:
 
 
 class Runner:
-    """The runner in a process group of its own; ``lines`` is what it printed so far."""
+    """The runner in its own process group. ``lines`` is its output so far."""
 
     def __init__(self, *scripts: str, timeout: float = 10.0) -> None:
         names = ",".join(["one", "two", "three"][: len(scripts)])
@@ -331,7 +331,7 @@ class Runner:
         return status
 
     def left(self) -> list[str]:
-        """Command lines of what still lives of the tree that was there at the start."""
+        """The processes of the initial tree that still live."""
         return [repr(process) for process in self.tree if lives(process.pid)]
 
 
@@ -340,7 +340,7 @@ WITH_FAMILY = "(trap '' TERM INT HUP; sleep 300 & wait) & " + POLITE
 
 @pytest.fixture
 def run() -> Iterator[Callable[..., Runner]]:
-    """Makes runners, and sees to it that a failing test leaves nothing of them."""
+    """Starts runners, and kills their processes even if the test fails."""
     made: list[Runner] = []
 
     def start(*scripts: str, timeout: float = 10.0) -> Runner:
@@ -352,7 +352,7 @@ def run() -> Iterator[Callable[..., Runner]]:
         runner.process.kill()
         for process in runner.tree:
             with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()  # psutil compares creation times, so never a stranger
+                process.kill()  # psutil compares creation times, so it kills no other process
         runner.end()
 
 
@@ -364,9 +364,9 @@ def test_sigterm_ends_the_whole_tree_with_status_0(run: Callable[..., Runner]) -
     assert [line for line in runner.lines if "down" in line] == ["two        | down", "one        | down"]
 
 
-def test_ctrl_c_reaches_the_runner_alone_which_stops_in_order(run: Callable[..., Runner]) -> None:
+def test_ctrl_c_only_reaches_the_runner_which_stops_in_order(run: Callable[..., Runner]) -> None:
     runner = run(POLITE, POLITE)
-    os.killpg(runner.process.pid, signal.SIGINT)  # what a terminal does
+    os.killpg(runner.process.pid, signal.SIGINT)  # as a terminal does
     assert runner.end() == 0
     assert runner.left() == []
     assert runner.lines[-3:] == [
@@ -381,13 +381,13 @@ def test_a_second_ctrl_c_kills(run: Callable[..., Runner]) -> None:
     runner = run(POLITE, DEAF, timeout=300.0)
     runner.process.send_signal(signal.SIGINT)
     assert soon(lambda: "stopping" in runner.lines[-1])
-    time.sleep(SAME_INTERRUPT_SECONDS + 0.05)  # the first one came before the line that says so
+    time.sleep(SAME_INTERRUPT_SECONDS + 0.05)  # the first one came before its log line
     runner.process.send_signal(signal.SIGINT)
     assert runner.end() == 0
     assert runner.left() == []
 
 
-def test_a_second_ctrl_c_is_neither_the_first_one_forwarded_nor_a_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_later_ctrl_c_counts_as_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     out = io.StringIO()
     with Supervisor(Log(out)) as supervisor:
@@ -417,13 +417,13 @@ def test_a_second_ctrl_c_is_neither_the_first_one_forwarded_nor_a_sigterm(monkey
 
 def test_a_killed_runner_leaves_nothing_behind(run: Callable[..., Runner]) -> None:
     runner = run(WITH_FAMILY, POLITE)
-    assert len(runner.tree) >= 5  # guard, two parts, and the first one's family
+    assert len(runner.tree) >= 5  # the guard, two parts, and the children of the first
     runner.process.kill()
     assert runner.end() == -signal.SIGKILL
     assert soon(lambda: runner.left() == []), runner.left()
 
 
-def test_a_killed_runner_whose_guard_was_killed_too_leaves_no_part_behind(run: Callable[..., Runner]) -> None:
+def test_a_runner_killed_with_its_guard_leaves_no_part_behind(run: Callable[..., Runner]) -> None:
     runner = run("echo up; exec sleep 300")
     guard = next(process for process in runner.tree if "watchdog.py" in " ".join(process.cmdline()))
     guard.kill()

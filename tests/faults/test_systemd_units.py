@@ -1,5 +1,4 @@
-"""The systemd units of ``kennel admin installation service``: what they say, and that their commands hold a
-competition."""
+"""The systemd units of ``kennel admin installation service``: their settings, and an entry scored by their commands."""
 
 import json
 import os
@@ -33,12 +32,12 @@ from tests.documents import ROOT
 PATIENCE = 120
 PLAN = Plan(gpus=1, port=8000, user="kennel")
 DROP_IN = {"KENNEL_DEVICE": "cpu"}
-"""What the units of GPUs are told beside their own variables here, where there need be no GPU."""
+"""Additional variables for GPU units, because the tests' machine may have no GPU."""
 METRICS_TOKEN = "a-token-for-prometheus"
 
 
 class Unit:
-    """A unit file as it is written; keys may stand in several lines."""
+    """A parsed unit file. A key may occur several times."""
 
     def __init__(self, text: str) -> None:
         self.lines = [line.split("=", 1) for line in text.splitlines() if "=" in line]
@@ -83,19 +82,19 @@ def test_each_gpu_has_a_worker_of_its_own() -> None:
     assert "kennel-score.service" not in files
 
 
-def test_workers_beside_gpus_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_share_the_cores_with_gpu_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(48)))
 
     def threads(gpus: int) -> dict[str, list[str]]:
         written = units(Plan(gpus, 8000, "kennel"))
         lines = {name: unit.all("Environment") for name, unit in written.items()}
-        return {name: [each for each in found if each.startswith("OMP_")] for name, found in lines.items()}
+        return {name: [line for line in found if line.startswith("OMP_")] for name, found in lines.items()}
 
     assert {name: found for name, found in threads(4).items() if found} == {
         "kennel-cpu": ["OMP_NUM_THREADS=24"],
         "kennel-gpu@": ["OMP_NUM_THREADS=3"],
     }
-    assert not any(threads(0).values()), "scores have all cores"
+    assert not any(threads(0).values()), "the scoring worker uses all cores"
 
 
 def test_units_are_hardened_and_limited() -> None:
@@ -112,7 +111,7 @@ def test_units_are_hardened_and_limited() -> None:
 
 
 def test_secrets_memory_and_time_to_stop_are_those_of_the_compose_file() -> None:
-    """A unit knows what its container knows."""
+    """A unit has the same secrets and limits as its container."""
     composed = services({"DOMAIN": "kennel.example.org"}, MAIN)
     twins = {"kennel-web": "api", "kennel-beat": "beat", "kennel-check": "worker-check", "kennel-cpu": "worker-cpu"}
     twins |= {"kennel-sweep": "worker-sweep"}
@@ -126,9 +125,11 @@ def test_secrets_memory_and_time_to_stop_are_those_of_the_compose_file() -> None
             assert process.stop_seconds == int(grace[:-1]) * {"s": 1, "m": 60}[grace[-1]], process.name
 
 
-def test_metrics_add_up_in_a_folder_that_is_there_before_them_and_empty() -> None:
-    """The folder of a unit is made when it begins and removed when it ends; the migration's begins before all others,
-    and ends after them."""
+def test_metrics_share_a_folder_that_starts_empty() -> None:
+    """systemd creates a unit's folder when it starts and removes it when it stops.
+
+    The migration's unit starts before all others and stops after them.
+    """
     written = units(Plan(2, 8000, "kennel"))
     migration = written.pop("kennel-migrate")
     folder = f"%t/{migration.one('RuntimeDirectory')}"
@@ -160,7 +161,7 @@ def test_the_command_writes_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 @pytest.mark.parametrize("gpus", [0, 2])
-def test_systemd_takes_the_units(gpus: int, tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(gpus: int, tmp_path: Path) -> None:
     for name, text in files_of(Plan(gpus, 8000, "root")).items():
         (tmp_path / name.replace("gpu@.", "gpu@0.")).write_text(text)
     files = sorted(path for path in tmp_path.iterdir() if path.suffix != ".env")
@@ -175,13 +176,13 @@ def test_systemd_takes_the_units(gpus: int, tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Host:
-    """A machine with the units' servers: what systemd would put in place of specifiers and files."""
+    """A machine with the units' servers. It replaces specifiers and files as systemd does."""
 
     folder: Path
     settings: Mapping[str, str]
 
     def environment(self, unit: Unit) -> dict[str, str]:
-        """The variables of a unit's process: those of kennel.env take the place of its own."""
+        """The variables of a unit's process. Variables in kennel.env override its own."""
         own = dict(self.resolved(line).split("=", 1) for line in unit.all("Environment"))
         bare = {name: os.environ[name] for name in ("PATH", "HOME")}
         drop_in = DROP_IN if unit.one("PrivateDevices") == "no" else {}
@@ -194,22 +195,21 @@ class Host:
         return [re.sub(r"\$\{(\w+)\}", lambda named: variables[named[1]], word) for word in words]
 
     def resolved(self, text: str) -> str:
-        """The text without specifiers; the only instance of a template is 0."""
+        """The text with specifiers replaced. The only instance of a template is 0."""
         for specifier, value in {"%t": self.folder / "run", "%d": self.folder / "secrets", "%i": 0}.items():
             text = text.replace(specifier, str(value))
         return text.replace("%%", "%")
 
 
 @pytest.mark.parametrize(("settings", "processes"), [({}, "1"), ({"KENNEL_WEB_PROCESSES": "3"}, "3")])
-def test_web_processes_are_as_many_as_kennel_env_says(settings: dict[str, str], processes: str, tmp_path: Path) -> None:
+def test_kennel_env_sets_the_number_of_web_processes(settings: dict[str, str], processes: str, tmp_path: Path) -> None:
     command = Host(tmp_path, settings).command(units()["kennel-web"])
     assert command[command.index("--workers") + 1] == processes
 
 
 @pytest.fixture
 def host(settings: Settings, servers: Servers, tmp_path: Path) -> Host:
-    """The machine: secrets and folders as the units have them, and the variables of kennel.env with this test's
-    addresses."""
+    """The machine with the units' secrets and folders, and with this test's addresses in kennel.env."""
     passwords = {
         "database_owner_password": str(make_url(servers.postgres.owner_url).password),
         "database_password": str(make_url(servers.postgres.app_url).password),
@@ -236,7 +236,7 @@ def host(settings: Settings, servers: Servers, tmp_path: Path) -> Host:
 
 @contextmanager
 def started(host: Host, written: Mapping[str, Unit]) -> Iterator[dict[str, subprocess.Popen[str]]]:
-    """Every unit's process, once the migration is done; all are killed in the end."""
+    """Run the migration, then start every unit's process. All are killed at the end."""
     migration = written["kennel-migrate"]
     done = subprocess.run(
         host.command(migration),
@@ -272,21 +272,21 @@ def started(host: Host, written: Mapping[str, Unit]) -> Iterator[dict[str, subpr
 
 
 def end_all(processes: Mapping[str, subprocess.Popen[str]], plan: Plan, host: Host) -> None:
-    """Tell all processes to end, as systemd does, and see each do so within its unit's time."""
+    """Stop all processes as systemd does, and check that each ends within its unit's time limit."""
     for process in processes.values():
         process.send_signal(signal.SIGTERM)
     limits = {process.name: process.stop_seconds for process in processes_of(plan)}
     ended = {process.wait(limits[name]) for name, process in processes.items()}
-    assert ended <= {0, -signal.SIGTERM}, logs(host)  # systemd takes both for a clean end
+    assert ended <= {0, -signal.SIGTERM}, logs(host)  # systemd accepts both as a clean exit
 
 
 def logs(host: Host) -> str:
-    """What all processes have printed."""
+    """The output of all processes."""
     return "\n".join(f"{path.name}\n{path.read_text()[-2000:]}" for path in host.folder.glob("*.log"))
 
 
 def wait_until_ready(url: str, host: Host) -> None:
-    """Wait until the web process answers that it is ready."""
+    """Wait until the web process reports that it is ready."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -299,18 +299,18 @@ def wait_until_ready(url: str, host: Host) -> None:
 
 
 def wait_for_metrics(url: str, host: Host, *lines: str) -> None:
-    """Wait until the web process's metrics have these lines: a worker counts a job a moment after its last row."""
+    """Wait until the metrics have these lines. A worker counts a job shortly after it has written its last row."""
     end = time.monotonic() + PATIENCE
     while True:
-        told = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}).text
-        if set(lines) <= set(told.splitlines()):
+        metrics = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}).text
+        if set(lines) <= set(metrics.splitlines()):
             return
-        assert time.monotonic() < end, told + logs(host)
+        assert time.monotonic() < end, metrics + logs(host)
         time.sleep(0.1)
 
 
-@pytest.mark.timeout(600)  # its waits together may take longer than other tests on a busy machine
-def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: Host) -> None:
+@pytest.mark.timeout(600)  # on a busy machine, its waits add up to more than the default timeout
+def test_the_units_processes_score_an_entry_and_end_on_sigterm(host: Host) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with started(host, units(replace(PLAN, port=port))) as processes:
@@ -323,14 +323,14 @@ def test_the_units_processes_score_an_entry_and_end_when_they_are_told_to(host: 
         }
         kennel = str(Path(sys.executable).with_name("kennel"))
         words = (("create-admin", "admin"), ("create", "ada", "--name", "Ada"))
-        tokens = [_run(variables, kennel, "admin", "account", *each).strip() for each in words]
+        tokens = [_run(variables, kennel, "admin", "account", *arguments).strip() for arguments in words]
         answer = json.loads(_run(variables, sys.executable, "-m", "tests.compose.client", url, *tokens))
-        assert [each["track"] for each in answer["entry"]["measurements"]] == ["public", "private"]
+        assert [measurement["track"] for measurement in answer["entry"]["measurements"]] == ["public", "private"]
         wait_for_metrics(url, host, "kennel_uploads_total 1.0", 'kennel_jobs_total{outcome="done",queue="score"} 2.0')
         examined = json.loads(_run(variables, kennel, "admin", "installation", "doctor", "--json", codes=(0, 1)))
-        wrong = {each["name"]: each["finding"] for each in examined if each["state"] == "wrong"}
+        wrong = {check["name"]: check["finding"] for check in examined if check["state"] == "wrong"}
         assert set(wrong) == {"durability"}, wrong
-        assert next(each for each in examined if each["name"] == "workers")["finding"].startswith("4 run")
+        assert next(check for check in examined if check["name"] == "workers")["finding"].startswith("4 run")
         end_all(processes, PLAN, host)
 
 
@@ -347,7 +347,7 @@ def test_without_a_gpu_the_scoring_process_starts_and_ends_on_command(host: Host
 
 
 def _run(variables: Mapping[str, str], *command: str, codes: tuple[int, ...] = (0,)) -> str:
-    """Run a command of the operator to its end; what it prints."""
+    """Run an operator's command and return its output."""
     done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in codes, done.stdout + done.stderr
     return done.stdout

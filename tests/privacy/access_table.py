@@ -1,6 +1,6 @@
-"""The table of routes: which role gets which status, for its own things and for others'.
+"""The table of routes: the statuses that each role gets, for its own things and for others'.
 
-It is made from the application (``tests/privacy/access_table.md``): a new route is not in it, and the test says so.
+It is computed from the application. The test fails if a route is missing in ``tests/privacy/access_table.md``.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,16 +10,16 @@ from tests.privacy.canaries import ROLES
 
 FILE = Path(__file__).with_name("access_table.md")
 Statuses = Mapping[str, Mapping[str, Sequence[int]]]
-"""By route and role: the status of each request."""
+"""By route and role, the status of each request."""
 HEADER = """# Who may use which route
 
-Statuses, as `tests/privacy/test_every_route_and_role.py` sees them. Where a route is asked about several things, the
-insider's own come first and another team's after them; equal statuses stand once. `-`: not asked, because each request
-hashes a password.
+Statuses, as `tests/privacy/test_every_route_and_role.py` records them. If a route is called for several things, the
+insider's own come first, then another team's. Equal statuses appear once. `-`: not called, because each request hashes
+a password.
 
-A visitor has no account. An outsider competes here, in another team than the insider, whose things the requests name. A
-neighbour organizes another competition and has no role here; reviewer and organizer have that role here. An admin has
-no role here and may do everything.
+The requests name things of the insider, who competes here. An outsider competes here in another team. A visitor has no
+account. A neighbour organizes another competition and has no role here. A reviewer and an organizer have these roles
+here. An admin has no role here and may do everything.
 
 """
 OPEN_TO_VISITORS = frozenset(
@@ -41,7 +41,7 @@ OPEN_TO_VISITORS = frozenset(
         "POST /signup",
     }
 )
-"""What changes something for somebody who is not signed in: signing up and in, and what needs a link's secret."""
+"""Routes that change something for visitors: signing up, signing in, and requests with the secret of a link."""
 FOR_ORGANIZERS = frozenset(
     {
         "POST /api/v1/admin/invitations",
@@ -49,24 +49,24 @@ FOR_ORGANIZERS = frozenset(
         *(f"{method} /new-competition" for method in ("GET", "HEAD", "POST")),
     }
 )
-"""What everybody may do who organizes a competition, whichever."""
+"""Routes for everybody who organizes any competition."""
 
 
-NOT_WRITTEN_DOWN: Mapping[str, str] = {
-    "POST /api/v1/competitions/{slug}/review-queue/next": "decides nothing: which case comes next",
-    "POST /api/v1/competitions/{slug}/tracks/{kind}/thresholds": "is called for a preview; the form of the page is not",
-    "PUT /api/v1/competitions/{slug}/role": "is called by who has accepted the role before",
-    "POST /competitions/{slug}/role": "likewise",
-    "POST /api/v1/ratings/{study_id}/items": "is a rater's, and kept as a rating",
-    "POST /ratings/{study_id}": "likewise",
+NOT_AUDITED: Mapping[str, str] = {
+    "POST /api/v1/competitions/{slug}/review-queue/next": "only selects the next case",
+    "POST /api/v1/competitions/{slug}/tracks/{kind}/thresholds": "is only a preview here",
+    "PUT /api/v1/competitions/{slug}/role": "is called by people who have already accepted the role",
+    "POST /competitions/{slug}/role": "the same",
+    "POST /api/v1/ratings/{study_id}/items": "belongs to a rater and is stored as a rating",
+    "POST /ratings/{study_id}": "the same",
 }
-"""Requests of offices that leave no entry in the audit log, and why."""
+"""Privileged requests that leave no entry in the audit log, and why."""
 
 
 def table_of(statuses: Statuses) -> str:
     """The table as Markdown."""
     lines = [f"| route | {' | '.join(ROLES)} |", f"|---|{'---|' * len(ROLES)}"]
-    for route in sorted(statuses, key=lambda each: tuple(reversed(each.split(" ", 1)))):
+    for route in sorted(statuses, key=lambda row: tuple(reversed(row.split(" ", 1)))):
         cells = [_cell(statuses[route].get(role, ())) for role in ROLES]
         lines.append(f"| `{route}` | {' | '.join(cells)} |")
     return HEADER + "\n".join(lines) + "\n"
@@ -77,7 +77,7 @@ def _cell(statuses: Sequence[int]) -> str:
 
 
 def broken_rules(statuses: Statuses) -> list[str]:
-    """The rows that no table may have, whoever has approved it."""
+    """Violations that no table may have, even an approved one."""
     return [line for route, by_role in statuses.items() for line in _broken(route, by_role)]
 
 
@@ -89,18 +89,18 @@ def _broken(route: str, by_role: Mapping[str, Sequence[int]]) -> Iterator[str]:
     if path.startswith(("/admin", "/api/v1/admin")):
         others = set(ROLES) - {"admin"} - ({"organizer", "neighbour"} if route in FOR_ORGANIZERS else set())
         for role in sorted(others):
-            if _succeeds(by_role.get(role, ())) and not _leads_to_the_door(role, method, by_role[role]):
-                yield f"{role} does what is the admins': {route}"
+            if _succeeds(by_role.get(role, ())) and not _redirects_to_sign_in(role, method, by_role[role]):
+                yield f"{role} uses a route for admins: {route}"
     is_alone = not _succeeds(by_role.get("outsider", ())) and route not in FOR_ORGANIZERS
     if is_alone and _succeeds(by_role.get("neighbour", ())):
-        yield f"who organizes elsewhere does more than a participant: {route}"
+        yield f"an organizer of another competition may do more than a participant: {route}"
     for role, seen in by_role.items():
         if any(status >= 500 and status != 503 for status in seen):
             yield f"{role} breaks {route}"
 
 
-def acts_of_office(statuses: Statuses) -> set[str]:
-    """The routes that change something, and that only who organizes, reviews or administers has used."""
+def privileged_routes(statuses: Statuses) -> set[str]:
+    """The routes that change something and that only reviewers, organizers or admins could use."""
     office, others = ("reviewer", "organizer", "admin"), ("visitor", "outsider", "insider")
 
     def can(by_role: Mapping[str, Sequence[int]], roles: Collection[str]) -> bool:
@@ -117,6 +117,6 @@ def _succeeds(statuses: Collection[int]) -> bool:
     return any(status < 400 for status in statuses)
 
 
-def _leads_to_the_door(role: str, method: str, statuses: Collection[int]) -> bool:
-    """Whether a visitor who reads a page is sent to sign in."""
+def _redirects_to_sign_in(role: str, method: str, statuses: Collection[int]) -> bool:
+    """Whether a page redirects a visitor to sign in."""
     return role == "visitor" and method in {"GET", "HEAD"} and set(statuses) == {303}

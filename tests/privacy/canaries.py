@@ -1,4 +1,4 @@
-"""A competition whose every private value is a canary: unmistakable wherever it appears."""
+"""A competition in which every private value is a canary that occurs nowhere by chance."""
 
 import hashlib
 import io
@@ -80,9 +80,9 @@ SLUG, DRAFT = "kennels", "draft-kennels"
 RULES = "Be fair."
 DATA_FILE = "train.csv"
 FIRST_REF = 810_917
-"""The number of the insider's scored entry."""
+"""The ref of the insider's scored entry."""
 FIRST_ITEM = 660_917
-"""The number of the first rating item."""
+"""The ID of the first rating item."""
 PASSWORD = "correct horse battery staple"
 PEOPLE = {
     # role -> handle, role of the account
@@ -95,16 +95,16 @@ PEOPLE = {
 }
 ROLES = ("visitor", "outsider", "neighbour", "reviewer", "insider", "organizer", "admin")
 COMPETING = ("visitor", "outsider", "insider")
-"""Those who may know nothing that is hidden."""
+"""Roles that must see no hidden values."""
 SEARCH: dict[str, Any] = {
     "match": None,
     "power": {"random": {"with_80": 0.1, "with_95": 0.2}, "near": None},
     "starts": {},
     "stability": None,
 }
-"""What the report of a generator audit says of its search."""
+"""The search part of a generator audit's report."""
 FAR_FUTURE = timedelta(days=9000)
-"""Later than any clock of a request, so that nothing has expired."""
+"""Later than any request, so nothing expires."""
 TAU = 0.3141812
 EPSILON = 3.7182e-13
 INSIDE, OUTSIDE = {"fid": 4173.1415926, "distance": 0.2731726}, {"fid": 2813.3718281, "distance": 0.2236067}
@@ -114,23 +114,23 @@ HELD_OUT = 0.6171819
 
 @dataclass
 class Canaries:
-    """The planted secrets, and the ids that requests name."""
+    """The planted secrets, and the IDs that requests name."""
 
     secrets: list[Canary] = field(default_factory=list)
     ids: dict[str, Any] = field(default_factory=dict)
 
     def word(self, name: str, kind: str, owner: str | None = None, *, text: str | None = None) -> str:
-        """A new secret text."""
+        """Plant a secret text."""
         made = text or f"zq-{name}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
         self.secrets.append(text_canary(name, kind, made, owner))
         return made
 
     def digest(self, name: str, kind: str) -> str:
-        """A new secret SHA-256."""
+        """Plant a secret SHA-256."""
         return self.word(name, kind, text=hashlib.sha256(f"planted {name}".encode()).hexdigest())
 
     def number(self, name: str, kind: str, value: float) -> float:
-        """A new secret number."""
+        """Plant a secret number."""
         self.secrets.append(number_canary(name, kind, value))
         return value
 
@@ -138,13 +138,18 @@ class Canaries:
 def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canaries:
     """Fill an empty service with canaries.
 
-    Their kinds: ``score`` (shown once published), ``evidence`` (never shown to participants), ``recovery`` (an audit's
-    findings, shown to the generator's team once published), ``reference``, ``team`` and ``code`` (of the insider's
-    team), ``allowlist`` (invited addresses, for organizers), ``mail``, ``storage``, ``draft``.
+    These kinds exist:
+
+    - ``score``: shown after publication
+    - ``evidence``: never shown to participants
+    - ``recovery``: findings of an audit, shown to the generator's team after publication
+    - ``team`` and ``code``: of the insider's team
+    - ``allowlist``: invited addresses, for organizers
+    - ``reference``, ``mail``, ``storage`` and ``draft``
     """
     planted = Canaries()
     for start, table in enumerate(("tokens", "web_sessions", "notices", "webhooks", "team_invitations"), 71):
-        # Ids that occur nowhere by chance.
+        # These IDs occur nowhere by chance.
         session.execute(text(f"ALTER TABLE {table} ALTER COLUMN id RESTART WITH {start}0917"))
     for name, first in (
         ("rating_items", FIRST_ITEM),
@@ -158,8 +163,8 @@ def plant_canaries(session: Session, settings: Settings, now: datetime) -> Canar
     state = _competition(session, planted, people, now)
     _references(session, planted, state, people["organizer"], now)
     own, other = (
-        teams.find_or_create_team(Acting(session, people[each], now), state.competition.id)
-        for each in ("insider", "outsider")
+        teams.find_or_create_team(Acting(session, people[owner], now), state.competition.id)
+        for owner in ("insider", "outsider")
     )
     planted.ids["team own"] = own.id
     message = planted.word("message", "team")
@@ -195,7 +200,7 @@ def _people(session: Session, planted: Canaries, now: datetime) -> dict[str, Acc
         token = api_tokens.issue(
             session, account, f"token-of-{role}", name=planted.word(f"token-{role}", "mail", role), now=now
         )
-        token.last_used_at = now  # so that reading by it changes nothing
+        token.last_used_at = now  # a request with the token then changes nothing
         planted.ids |= {f"token of {role}": token.id, f"session of {role}": opened.id}
         people[role] = account
     people["insider"].password_hash = new_password_hash(PASSWORD, handle="ada", email="ada@example.org")
@@ -268,7 +273,7 @@ def _references(session: Session, planted: Canaries, state: CompetitionState, au
             extractor=state.tracks[kind].extractor,
             image_size=16,
             signed=True,
-            reference_set_ids=[each.id for each in sets.values()],
+            reference_set_ids=[reference_set.id for reference_set in sets.values()],
             held_out_set_id=sets["held_out"].id,
             count=count,
             dimension=32,
@@ -320,7 +325,7 @@ def _entries(
     whose: str,
     kind: str | None,
 ) -> None:
-    """A scored entry with its private measurement, and one that waits in the queue."""
+    """Plant a scored entry with its private measurement, and an entry in the queue."""
     scored = make_scored(
         session, state, team, fid=41.5 if whose == "own" else 45.5, distance=0.61, now=now - timedelta(hours=1)
     )
@@ -346,7 +351,7 @@ def _entries(
         if kind is not None:
             planted.word(f"id-{name}", kind, text=entry.id)
             entry.note, entry.file_name = planted.word(f"note-{name}", kind), planted.word(f"file-{name}", kind)
-            entry.sha256, entry.pixels_sha256 = (planted.digest(f"{each}-{name}", kind) for each in ("zip", "pixels"))
+            entry.sha256, entry.pixels_sha256 = (planted.digest(f"{part}-{name}", kind) for part in ("zip", "pixels"))
     session.flush()
 
 
@@ -354,7 +359,7 @@ def _dress(planted: Canaries, measured: Measurement, whose: str) -> None:
     """Plant canaries in every column of a private measurement."""
     measured.distance_se = planted.number(f"private-se-{whose}", "score", 0.0123457 if whose == "own" else 0.0178213)
     bins = (31337, 27182, 16180) if whose == "own" else (29979, 24579, 66260)
-    counts = [int(planted.number(f"private-bin-{each}", "score", each)) for each in bins]
+    counts = [int(planted.number(f"private-bin-{count}", "score", count)) for count in bins]
     measured.histogram = {"low": 0.0, "high": 2.0, "counts": counts}
     measured.artifact_key = planted.word(f"artifact-{whose}", "storage")
     measured.scorer_version = planted.word(f"version-{whose}", "score")
@@ -379,7 +384,7 @@ def _find(
     kind: str | None,
     now: datetime,
 ) -> None:
-    """Evidence, which no participant sees before publication; its images belong to the team."""
+    """Plant evidence, which no participant sees before publication. Its images belong to the team."""
     where = f"{track}-{whose}"
     place = ("public", "private").index(track) + 2 * (whose == "own")
     value = planted.number(f"found-{where}", "score", -7.6180339 - place)
@@ -401,7 +406,7 @@ def _find(
 
 
 def _compare(session: Session, planted: Canaries, state: CompetitionState, now: datetime) -> None:
-    """Both scored entries share images, which only reviewers and organizers see."""
+    """Let both scored entries share images, which only reviewers and organizers see."""
     refs = [
         session.query(Submission).filter_by(id=planted.ids[f"scored {whose}"]).one().ref for whose in ("own", "other")
     ]
@@ -418,7 +423,7 @@ def _compare(session: Session, planted: Canaries, state: CompetitionState, now: 
 
 
 def _shown_numbers(session: Session, planted: Canaries, now: datetime) -> None:
-    """Both scored entries are measured on the shown track that organizers and reviewers alone see."""
+    """Measure both scored entries on a shown track that only organizers and reviewers see."""
     shown = session.query(ShownTrack).filter_by(name=planted.ids["shown track"]).one()
     for whose, value, error in (("own", 7718.2817, 0.0631917), ("other", 5514.1592, 0.0271927)):
         scored = session.query(Submission).filter_by(id=planted.ids[f"scored {whose}"]).one()
@@ -441,7 +446,7 @@ def _shown_numbers(session: Session, planted: Canaries, now: datetime) -> None:
 
 
 def _attachments(session: Session, planted: Canaries, store: Blobs, account: Account, now: datetime) -> None:
-    """The insider's sprite sheet, code and an unfinished upload."""
+    """Plant the insider's sprite sheet, code and unfinished upload."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     scored.sprite_key = planted.word("sprite-key", "storage")
     sprite = io.BytesIO()
@@ -481,7 +486,7 @@ def _attachments(session: Session, planted: Canaries, store: Blobs, account: Acc
 def _offer(
     session: Session, planted: Canaries, store: Blobs, scored: Submission, account: Account, now: datetime
 ) -> None:
-    """A data file for all who accepted the rules."""
+    """Plant a data file for everybody who has accepted the rules."""
     key = planted.word("data-key", "storage")
     content = b"1,2"
     store.write(key, content)
@@ -494,7 +499,7 @@ def _offer(
 
 
 def _recovered(session: Session, planted: Canaries, store: Blobs, account: Account, now: datetime) -> None:
-    """The insider's generator and its audit."""
+    """Plant the insider's generator and its audit."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     generator = GeneratorFile(
         submission_ref=scored.ref, bytes=1000, sha256=planted.digest("generator", "team"),
@@ -541,7 +546,7 @@ def _recovered(session: Session, planted: Canaries, store: Blobs, account: Accou
 
 
 def _private_jobs(session: Session, planted: Canaries, state: CompetitionState, team: Team, now: datetime) -> None:
-    """Jobs of a private track: one running and some failed."""
+    """Plant a running and a failed job on the private track."""
     scored = session.query(Submission).filter_by(id=planted.ids["scored own"]).one()
     shared: dict[str, Any] = {
         "queue": "score", "submission_ref": scored.ref, "track_id": state.tracks["private"].id, "team_id": team.id,
@@ -562,7 +567,7 @@ def _private_jobs(session: Session, planted: Canaries, state: CompetitionState, 
 def _correspondence(
     session: Session, planted: Canaries, state: CompetitionState, team: Team, people: dict[str, Account], now: datetime
 ) -> None:
-    """The insider's notices, webhooks and invitations."""
+    """Plant the insider's notices, webhooks and invitations."""
     ada = people["insider"]
     url = f"https://hooks.example.org/{planted.word('webhook', 'team')}"
     hook = webhooks.register(Acting(session, ada, now), url, secret="whsec", local=False)
@@ -590,7 +595,7 @@ def _correspondence(
 def _closing(
     session: Session, planted: Canaries, store: Blobs, state: CompetitionState, organizer: Account, now: datetime
 ) -> None:
-    """An unpublished data release, a rating study and its raters."""
+    """Plant an unpublished data release, and a rating study with a rater."""
     content = planted.word("release-content", "evidence").encode()
     planted.ids["release"] = planted.word("release", "evidence", text="zqreleaseidxyz")
     names = ("tables.zip", "images/s-1.zip")

@@ -1,4 +1,4 @@
-"""Canaries: planted values that must not be seen, in every form in which they could appear."""
+"""Canaries: planted values that must stay hidden, in every form in which they could appear."""
 
 import re
 from collections.abc import Collection
@@ -7,14 +7,14 @@ from math import floor, log10
 
 DECIMALS = range(11)
 MIN_DIGITS = 3
-"""Numbers of fewer digits occur on pages by chance."""
+"""Numbers with fewer digits occur on pages by chance."""
 
 
 @dataclass(frozen=True)
 class Canary:
     """A planted value: its name, its kind, and its possible forms in lower case.
 
-    ``owner`` is the one role that may see it whatever its kind.
+    The role ``owner`` may see it, regardless of its kind.
     """
 
     name: str
@@ -22,10 +22,10 @@ class Canary:
     forms: tuple[str, ...]
     owner: str | None = None
     pattern: re.Pattern[str] | None = None
-    """A pattern around the form, if the form alone could occur in anything."""
+    """A stricter pattern, for forms that could occur by chance."""
 
     def is_in(self, text: str) -> bool:
-        """Whether a text in lower case contains it."""
+        """Whether a lower-case text contains it."""
         if not any(form in text for form in self.forms):
             return False
         return self.pattern is None or self.pattern.search(text) is not None
@@ -37,9 +37,9 @@ def text_canary(name: str, kind: str, text: str, owner: str | None = None) -> Ca
 
 
 def number_canary(name: str, kind: str, value: float) -> Canary:
-    """A canary for a number: all its digits, or rounded as on pages, with or without thousands separators.
+    """A canary for a number with all its digits, or rounded as on pages, with or without thousands separators.
 
-    Digits within a word, as in random tokens, do not count.
+    Digits inside a word, as in random tokens, do not count.
     """
     rounded = _forms(value)
     cut = repr(value)[:6]
@@ -48,14 +48,14 @@ def number_canary(name: str, kind: str, value: float) -> Canary:
 
 
 def _forms(value: float) -> list[str]:
-    decimals = [each for each in DECIMALS if _digits(value, each) >= MIN_DIGITS]
-    whole = {f"{value:{parted}.{each}f}" for each in decimals for parted in ("", ",")}
-    percent = {f"{100 * value:.{each}f}" for each in range(2, 6) if abs(value) < 1}
+    decimals = [decimal for decimal in DECIMALS if _digits(value, decimal) >= MIN_DIGITS]
+    whole = {f"{value:{parted}.{decimal}f}" for decimal in decimals for parted in ("", ",")}
+    percent = {f"{100 * value:.{decimal}f}" for decimal in range(2, 6) if abs(value) < 1}
     return sorted(whole | percent | {f"{value:.3g}", f"{value:#.3g}"})
 
 
 def _shortest(forms: Collection[str]) -> tuple[str, ...]:
-    """Those that contain no other one: a text without them has none of the others."""
+    """The forms that contain no other form. A text without them contains none of the others."""
     return tuple(form for form in forms if not any(other in form for other in forms if other != form))
 
 
@@ -65,7 +65,7 @@ def _digits(value: float, decimals: int) -> int:
 
 @dataclass(frozen=True)
 class Leak:
-    """A leak: which role saw which secret, where."""
+    """A secret that a role saw."""
 
     role: str
     call: str

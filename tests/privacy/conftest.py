@@ -1,4 +1,4 @@
-"""One planted environment for all crawls of a module; crawls restore it."""
+"""A planted environment for all crawls of a module. Crawls restore it."""
 
 from collections.abc import Iterator
 
@@ -17,6 +17,6 @@ def world(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def put_back(world: Environment) -> Iterator[None]:
-    """Whatever a test changes."""
+    """Undo the changes of a test."""
     yield
     world.restore()

@@ -1,4 +1,4 @@
-"""The crawler: calls every route of an application in every role, and looks for canaries in the answers."""
+"""Calls every route of an application in every role and searches the answers for canaries."""
 
 import itertools
 import re
@@ -37,9 +37,9 @@ HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
 
 NEWEST_ENTRY = select(func.max(AuditEntry.id))
 NEW_KEY = re.compile(r"\b[A-Z2-7]{32}\b")
-"""The key of an authenticator, another one each time that its page is shown."""
+"""The key of an authenticator, which differs on every view of its page."""
 SIGNED = re.compile(r"\beyJ[\w-]+\.(?P<payload>[\w-]+)\.[\w-]+")
-"""A JWS in compact form, as receipts have it."""
+"""A JWS in compact form, as in receipts."""
 
 
 @dataclass(frozen=True)
@@ -80,24 +80,24 @@ class RouteRequest:
         return f"{self.route.method} {path}" + (f"?{query}" if query else "")
 
     def with_nonexistent_ids(self) -> "RouteRequest | None":
-        """The same request with ids that do not exist; None if it names no id."""
+        """The same request with IDs that do not exist. None if it names no IDs."""
         ids = {name: nonexistent_id(self.words[name]) for name in self.route.names if name in IDS}
         return RouteRequest(self.route, self.call, {**self.words, **ids}) if ids else None
 
 
 @dataclass(frozen=True)
 class RouteAnswer:
-    """The answer to a request."""
+    """An answer. ``line`` is the reason phrase of its status line."""
 
     status: int
     line: str
     headers: str
     body: str
     recorded: bool = field(default=False, compare=False)
-    """Whether the audit log has got an entry."""
+    """Whether the request added an entry to the audit log."""
 
     def without(self, request: RouteRequest) -> "RouteAnswer":
-        """The answer with the request's own ids replaced: the caller knew them already."""
+        """The answer without the request's own IDs, which the caller already knows."""
         headers, body = self.headers, self.body
         for name, value in sorted(request.words.items()):
             if name in IDS:
@@ -110,41 +110,41 @@ class UnknownRoute(AssertionError):
 
 
 def routes_of(app: FastAPI) -> Iterator[Route]:
-    """Every route of an application: those of the OpenAPI document and those that are not in it."""
-    for each in iter_route_contexts(app.routes):
-        needed = _query_parameters(each.dependant) if getattr(each, "dependant", None) else ()
+    """All routes of an application, inside and outside the OpenAPI document."""
+    for context in iter_route_contexts(app.routes):
+        needed = _query_parameters(context.dependant) if getattr(context, "dependant", None) else ()
         queries = tuple(sorted({name for parameter in needed for name in _query_names_of(parameter)}))
-        for method in sorted(each.methods or ()):
-            yield Route(method, each.path or "", queries)
+        for method in sorted(context.methods or ()):
+            yield Route(method, context.path or "", queries)
 
 
 def _query_parameters(dependant: Dependant) -> Iterator[Any]:
-    """A route's own and those of its dependencies."""
+    """The query parameters of a route and of its dependencies."""
     yield from dependant.query_params
-    for each in dependant.dependencies:
-        yield from _query_parameters(each)
+    for dependency in dependant.dependencies:
+        yield from _query_parameters(dependency)
 
 
 def _query_names_of(parameter: Any) -> Collection[str]:
-    """What a parameter is called in a query string; a model stands for its fields."""
+    """The names of a parameter in a query string. For a model, these are its fields."""
     return getattr(parameter.field_info.annotation, "model_fields", None) or (parameter.alias,)
 
 
 def requests_of(route: Route, planted: Canaries) -> Iterator[RouteRequest]:
-    """All requests of a route, with query parameters left out or other than their defaults, which come first.
+    """All requests of a route, with each query parameter left out or set to other values than its default.
 
-    Raises ``UnknownRoute`` if there is no example of how to call it.
+    Raises ``UnknownRoute`` if the route has no example.
     """
     call = CALLS.get(str(route))
     if call is None and not route.is_safe:
-        raise UnknownRoute(f"{route} has no example: say in tests/privacy/requests.py how it is called")
+        raise UnknownRoute(f"{route} has no example. Add one to tests/privacy/requests.py.")
     call = call or RouteCall()
     words = {**parameters_of(planted), **call.words(planted)}
     missing = [name for name in route.names if name not in words]
     if missing:
-        raise UnknownRoute(f"{route}: say in tests/privacy/requests.py what {', '.join(missing)} can be")
+        raise UnknownRoute(f"{route}: add values for {', '.join(missing)} to tests/privacy/requests.py.")
     asked = [name for name in route.queries if name in words] if route.method == "GET" else []
-    most = 1 if route.method == "HEAD" else None  # it answers as GET does, without the body
+    most = 1 if route.method == "HEAD" else None  # it answers like GET, without the body
     choices = [[None, *words[name][1:]] if name in asked else words[name][:most] for name in (*route.names, *asked)]
     for chosen in itertools.product(*choices):
         picked = zip((*route.names, *asked), chosen, strict=True)
@@ -163,10 +163,10 @@ def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
         headers |= {"Cookie": "; ".join(cookies), "X-CSRF-Token": csrf_token_of(role)}
     answer = world.http.request(request.route.method, str(request).split(" ", 1)[1], headers=headers, **arguments)
     world.http.cookies.clear()
-    told = sorted(answer.headers.multi_items())
-    if answer.content:  # whose length is compared with it, and in no header while it is made for the first time
-        told = [(name, value) for name, value in told if name != "content-length"]
-    lines = "\n".join(f"{name}: {value}" for name, value in told)
+    sent = sorted(answer.headers.multi_items())
+    if answer.content:  # the comparison covers its length, and a response made for the first time has no such header
+        sent = [(name, value) for name, value in sent if name != "content-length"]
+    lines = "\n".join(f"{name}: {value}" for name, value in sent)
     body = NEW_KEY.sub("<key>", answer.content.decode("latin-1"))
     body += "".join(_signed_texts(body))
     lines, body = (text.replace(answer.headers["X-Request-ID"], "<request>") for text in (lines, body))
@@ -174,7 +174,7 @@ def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
 
 
 def _signed_texts(body: str) -> Iterator[str]:
-    """What is signed in an answer: whoever has it can read it, though not as it stands."""
+    """The decoded payloads of signatures in an answer, which every reader can decode."""
     for signed in SIGNED.finditer(body):
         payload = signed["payload"]
         yield urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode("latin-1")
@@ -191,13 +191,13 @@ def send_and_restore(world: Environment, role: str, request: RouteRequest) -> Ro
 
 
 def is_hidden(secret: Canary, role: str, request: RouteRequest, shown: Collection[str]) -> bool:
-    """Whether an answer must not contain the secret. ``shown``: the kinds that everybody may see by now."""
+    """Whether an answer must not contain the secret. ``shown`` are the kinds that everybody may see."""
     kinds = HIDDEN_KINDS[role] - set(shown) - request.call.shows.get(role, frozenset())
     return secret.kind in kinds and secret.owner != role
 
 
 def leaks_in(request: RouteRequest, answer: RouteAnswer, secrets: Collection[Canary]) -> Iterator[tuple[str, Canary]]:
-    """Where (status line, headers, body) an answer contains which of these secrets."""
+    """The secrets in an answer, each with its place: status line, headers or body."""
     cleaned = answer.without(request)
     parts = {"status line": cleaned.line.lower(), "headers": cleaned.headers.lower(), "body": cleaned.body.lower()}
     return ((where, secret) for where, text in parts.items() for secret in secrets if secret.is_in(text))
@@ -205,18 +205,17 @@ def leaks_in(request: RouteRequest, answer: RouteAnswer, secrets: Collection[Can
 
 @dataclass
 class CrawlResult:
-    """Leaks, routes that no role could use, server errors, the secrets that each role saw, the statuses, and what the
-    audit log has."""
+    """The result of a crawl. ``unused`` are routes that no role could use, ``broken`` are server errors."""
 
     leaks: list[Leak]
     unused: list[str]
     broken: list[str]
     seen: dict[str, set[str]]
-    """Names of all secrets that each role saw, rightly or not."""
+    """The names of all secrets that each role saw, allowed or not."""
     statuses: dict[str, dict[str, list[int]]]
-    """By route and role: the status of each request, in their order, so that the insider's own things come first."""
+    """By route and role, the status of each request in order. The insider's own things come first."""
     recorded: set[str]
-    """The routes of which a request was written into the audit log."""
+    """The routes with a request that added an entry to the audit log."""
 
 
 def crawl(
@@ -227,8 +226,10 @@ def crawl(
     safe: bool = False,
     known: Mapping[tuple[str, str], RouteAnswer] = MappingProxyType({}),
 ) -> CrawlResult:
-    """Call every route (``safe``: only those that change nothing) in every role, or in these. Requests whose answers
-    are ``known``, by role and request, are not made again."""
+    """Call every route in these roles. With ``safe``, call only routes that change nothing.
+
+    Requests with a ``known`` answer, by role and request, are not repeated.
+    """
     done = CrawlResult([], [], [], {role: set() for role in ROLES}, {}, set())
     for route in routes_of(world.app):
         if safe and not route.is_safe:
@@ -236,7 +237,7 @@ def crawl(
         expected = CALLS.get(str(route), RouteCall()).fails
         statuses = done.statuses.setdefault(str(route), {})
         for request in requests_of(route, world.planted):
-            for role in (each for each in request.call.roles if each in roles):
+            for role in (caller for caller in request.call.roles if caller in roles):
                 answer = known.get((role, str(request))) or send_and_restore(world, role, request)
                 statuses.setdefault(role, []).append(answer.status)
                 if answer.recorded:
@@ -250,14 +251,14 @@ def crawl(
                 ]
                 if answer.status >= 500 and answer.status != expected:
                     done.broken.append(f"{role}: {request}: {answer.status} {answer.body[:200]}")
-        seen = {status for each in statuses.values() for status in each}
+        seen = {status for answered in statuses.values() for status in answered}
         if not any(status < 400 or status == expected for status in seen):
             done.unused.append(f"{route}: {sorted(seen)}")
     return done
 
 
 def answers_of(world: Environment, roles: Collection[str]) -> dict[tuple[str, str], RouteAnswer]:
-    """The answers of every route that changes nothing, by role and request."""
+    """The answers of all routes that change nothing, by role and request."""
     return {
         (role, str(request)): send(world, role, request)
         for route in routes_of(world.app)
@@ -271,7 +272,7 @@ def answers_of(world: Environment, roles: Collection[str]) -> dict[tuple[str, st
 def differences(
     before: Mapping[tuple[str, str], RouteAnswer], after: Mapping[tuple[str, str], RouteAnswer]
 ) -> list[str]:
-    """Differences between the answers of two environments, by role and request."""
+    """The differences between the answers of two environments."""
     lines = []
     for (role, request), answer in before.items():
         other = after[role, request]
@@ -282,7 +283,7 @@ def differences(
 
 
 def distinguishable_answers(world: Environment, roles: Collection[str]) -> list[str]:
-    """Requests whose answer distinguishes another's thing from one that does not exist."""
+    """Requests that reveal whether a thing of somebody else exists."""
     lines = []
     for route in routes_of(world.app):
         for request in requests_of(route, world.planted):

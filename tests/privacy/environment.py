@@ -37,13 +37,13 @@ from tests.conftest import TEMPLATE
 from tests.privacy import canaries
 from tests.privacy.canaries import SEARCH, Canaries
 
-NAME, KEPT = "leaks", "leaks_kept"
+NAME, ORIGINAL = "leaks", "leaks_original"
 NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 
 
 @dataclass
 class Environment:
-    """The application with its canaries, and the means to restore its database."""
+    """The application with its canaries, and methods that restore its database."""
 
     servers: Servers
     settings: Settings
@@ -54,7 +54,7 @@ class Environment:
 
     @contextmanager
     def rewriting(self) -> Iterator[Session]:
-        """A transaction that may change everything, even history; the environment is restored afterwards."""
+        """A transaction that may change everything, even history. If it fails, the environment is restored."""
         try:
             with _owning(self.servers) as session:
                 yield session
@@ -68,14 +68,16 @@ class Environment:
         _statements(
             self.servers,
             f"DROP DATABASE {NAME} WITH (FORCE)",
-            f"CREATE DATABASE {NAME} TEMPLATE {KEPT} STRATEGY FILE_COPY",
+            f"CREATE DATABASE {NAME} TEMPLATE {ORIGINAL} STRATEGY FILE_COPY",
         )
         self._restore_blobs()
 
     @contextmanager
     def undone(self) -> Iterator[Connection]:
-        """Undo all changes of requests in this block: they run within one transaction, in savepoints. Its connection
-        sees them."""
+        """Undo all changes of the requests in this block.
+
+        The requests run in savepoints of one transaction. The yielded connection sees their changes.
+        """
         usual = self.app.state.sessions
         with self._engine.connect() as connection, connection.begin() as outer:
             self.app.state.sessions = sessionmaker(
@@ -89,10 +91,10 @@ class Environment:
                 self._restore_blobs()
 
     def _restore_blobs(self) -> None:
-        kept = self.blobs.with_name("kept")
-        if _files_in(self.blobs) != _files_in(kept):
+        original = self.blobs.with_name("original")
+        if _files_in(self.blobs) != _files_in(original):
             shutil.rmtree(self.blobs)
-            shutil.copytree(kept, self.blobs)
+            shutil.copytree(original, self.blobs)
 
     @property
     def _engine(self) -> Engine:
@@ -102,8 +104,7 @@ class Environment:
 
 
 def _files_in(folder: Path) -> dict[Path, tuple[int, int]]:
-    """The size and the time of the last change of every file by its path, and folders by theirs alone: those of a copy
-    were changed when they were filled."""
+    """Size and modification time of every file, by path. Folders have zeros, because a copy changes their times."""
 
     def state(path: Path) -> tuple[int, int]:
         status = path.stat()
@@ -114,7 +115,7 @@ def _files_in(folder: Path) -> dict[Path, tuple[int, int]]:
 
 @contextmanager
 def planted_environment(servers: Servers, folder: Path, *, template: str = TEMPLATE) -> Iterator[Environment]:
-    """A new environment with every clock at ``NOW``. ``template``: a database with the tables."""
+    """A new environment with every clock at ``NOW``. ``template`` is a database with the tables."""
     blobs = folder / "blobs"
     blobs.mkdir()
     _statements(servers, f"CREATE DATABASE {NAME} TEMPLATE {template} STRATEGY FILE_COPY")
@@ -129,15 +130,15 @@ def planted_environment(servers: Servers, folder: Path, *, template: str = TEMPL
     try:
         with _owning(servers) as session:
             planted = canaries.plant_canaries(session, settings, NOW)
-        _statements(servers, f"CREATE DATABASE {KEPT} TEMPLATE {NAME} STRATEGY FILE_COPY")
-        shutil.copytree(blobs, blobs.with_name("kept"))
+        _statements(servers, f"CREATE DATABASE {ORIGINAL} TEMPLATE {NAME} STRATEGY FILE_COPY")
+        shutil.copytree(blobs, blobs.with_name("original"))
         app = create_app(settings)
         app.dependency_overrides[dependencies.request_time] = lambda: NOW
         with TestClient(app, raise_server_exceptions=False, follow_redirects=False) as http:
             yield Environment(servers, settings, app, http, planted, blobs)
     finally:
         engine_of(settings).dispose()
-        _statements(servers, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (NAME, KEPT)))
+        _statements(servers, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (NAME, ORIGINAL)))
 
 
 @contextmanager
@@ -153,22 +154,22 @@ def _owning(servers: Servers) -> Iterator[Session]:
 def _statements(servers: Servers, *statements: str) -> None:
     engine = create_engine(servers.postgres.admin_url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        for each in statements:
-            connection.execute(text(each))
+        for statement in statements:
+            connection.execute(text(statement))
     engine.dispose()
 
 
 RECOVERED: dict[str, Any] = {"findings": [], "errors": {}, "pairs": {}, **SEARCH}
 
 
-def change_what_is_private(session: Session) -> None:
-    """Other private scores in another order, another tau, another extractor, other images, more work, other labels."""
+def change_private_data(session: Session) -> None:
+    """Change private scores and their order, tau, extractor, images, jobs and labels."""
     track = session.scalars(select(Track).where(Track.kind == "private", Track.preparation_id.is_not(None))).one()
     track.extractor = "another"
     track.epsilon = 1e-9
     session.add(Threshold(track_id=track.id, tau=0.05, method="manual", choice={}, reason="", created_at=NOW))
     ranked = session.scalars(select(Measurement).where(Measurement.track_id == track.id)).all()
-    for place, measurement in enumerate(sorted(ranked, key=lambda each: each.fid)):
+    for place, measurement in enumerate(sorted(ranked, key=lambda row: row.fid)):
         measurement.fid = 9000.0 - 1000 * place
         measurement.memorization_distance = 0.9
         measurement.histogram = {}
@@ -199,7 +200,7 @@ def change_what_is_private(session: Session) -> None:
 
 
 def change_shown_tracks(session: Session) -> None:
-    """Another number of an entry on the shown track that participants do not see, and one such track more."""
+    """Change a value on a shown track that participants do not see, and add another such track."""
     measured = session.scalars(select(ShownMeasurement).order_by(ShownMeasurement.id).limit(1)).one()
     shown = session.get_one(ShownTrack, measured.shown_track_id)
     of_entry = {"submission_ref": measured.submission_ref, "shown_track_id": shown.id, "created_at": NOW}

@@ -1,8 +1,8 @@
-"""Requests made from the OpenAPI document by schemathesis: as documented, and with values that are not.
+"""Requests that schemathesis makes from the OpenAPI document, with documented and undocumented values.
 
-Two things are added to what schemathesis makes. Most requests name things that there are, since one for an unknown
-competition learns little. And some have a value of :data:`HOSTILE` in a place: half a surrogate pair, numbers and
-moments beyond what a database holds, or a NUL character, which are rare among values of wrong types and lengths.
+This module adds two things. Most requests name existing things, because a request for an unknown competition tests
+little. Some requests have a value of :data:`HOSTILE` in one place: half a surrogate pair, a NUL character, or a number
+or time outside the database's range. schemathesis seldom makes such values.
 """
 
 import itertools
@@ -24,22 +24,22 @@ HOSTILE: tuple[Any, ...] = (
     *("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999+14:00", "2026-02-30T00:00:00Z", "-1", "1e9", "nan"),
     *([], {}, [[]], [None], {"": {}}, [{}] * 300),
 )
-"""Values that somebody may send instead of a documented one."""
+"""Values that a client may send instead of a documented one."""
 
 schemathesis.serializer.alias(["application/offset+octet-stream", "text/csv"], "application/octet-stream")
 
 
 def operations_of(app: FastAPI) -> Iterator[Any]:
-    """Schemathesis' operations of an application's document. It makes up no tokens: who asks is said with a request."""
+    """schemathesis' operations of an application's document, without invented tokens. Each request sets its role."""
     schema = schemathesis.openapi.from_dict(app.openapi())
     schema.config.generation.update(with_security_parameters=False)
-    for each in schema.get_all_operations():
-        assert isinstance(each, Ok), each
-        yield each.ok()
+    for result in schema.get_all_operations():
+        assert isinstance(result, Ok), result
+        yield result.ok()
 
 
 def cases_of(operation: Any, planted: Canaries) -> st.SearchStrategy[Case[Any]]:
-    """Requests of an operation: of the documented types, of others, and with a hostile value in one place."""
+    """Requests of an operation with the documented types, with other types, and with a hostile value in one place."""
     known = _known_words(operation, planted)
     sound = _cases(operation, GenerationMode.POSITIVE, known)
     kinds = [sound]
@@ -49,10 +49,10 @@ def cases_of(operation: Any, planted: Canaries) -> st.SearchStrategy[Case[Any]]:
 
 
 def _known_words(operation: Any, planted: Canaries) -> Sequence[Mapping[str, Any]]:
-    """Path parameters that name what there is, in each combination; none of those that are made."""
+    """All combinations of path parameters that name existing things."""
     call = CALLS.get(operation.label, RouteCall())
     words = {**parameters_of(planted), **call.words(planted)}
-    names = [each.name for each in operation.path_parameters if each.name in words]
+    names = [parameter.name for parameter in operation.path_parameters if parameter.name in words]
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*(words[name] for name in names))]
 
 
@@ -74,13 +74,13 @@ def _with_hostile_value(draw: st.DrawFn, cases: st.SearchStrategy[Case[Any]]) ->
     if places:
         container, place = draw(st.sampled_from(places))
         if container == "query":
-            value = str(value).encode("utf-8", "replace").decode()  # what no address can hold is replaced
+            value = str(value).encode("utf-8", "replace").decode()  # characters that a URL cannot contain are replaced
         setattr(case, container, _replaced(getattr(case, container), place, value))
     return case
 
 
 def _places_in(body: Any) -> Iterator[tuple[Any, ...]]:
-    """The way to every value of a JSON body, by names and numbers; the empty one leads to the whole."""
+    """The path to every value of a JSON body, in names and indices. The empty path leads to the whole body."""
     yield ()
     named = body.items() if isinstance(body, dict) else enumerate(body) if isinstance(body, list) else ()
     for name, value in named:

@@ -1,7 +1,7 @@
 """How the crawler calls every route.
 
-A GET needs no entry if each word of its path and query is in ``WORDS`` or can be left out; every other route has its
-body here.
+A GET needs no entry if :func:`parameters_of` has values for its path, and for its query unless that is optional. Every
+other route needs one.
 """
 
 import base64
@@ -32,16 +32,16 @@ IDS = frozenset(
         "rater_id",
     }
 )
-"""Parameters that name things with an owner: another's thing must look like one that does not exist."""
+"""Parameters that name things with an owner. A thing of somebody else must look like one that does not exist."""
 
 
 def nonexistent_id(planted: Any) -> Any:
-    """An id that does not exist, as long as a planted one, so that lengths of answers must not differ either."""
+    """An ID that does not exist. It is as long as the planted one, because the lengths of answers are compared."""
     return 100_007 if isinstance(planted, int) else f"{'zqnowhere':x<{len(planted)}}"
 
 
 def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
-    """Values of parameters in paths and queries, by name; the insider's ids come first."""
+    """Values of path and query parameters, by name. The insider's IDs come first."""
     ids = planted.ids
     return {
         "slug": [SLUG],
@@ -74,8 +74,9 @@ def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
 class RouteCall:
     """How to call a route.
 
-    ``words`` replace those of :func:`parameters_of`. ``fails`` is the status of a route that no role can use here (an
-    outside issuer that is not set up). ``shows`` are the kinds of secrets that a role may read; ``roles`` call.
+    ``words`` replace values of :func:`parameters_of`. ``fails`` is the expected status of a route that no role can use
+    here, for example without an OpenID Connect issuer. ``shows`` are the kinds of secrets that a role may read. Only
+    ``roles`` make the call.
     """
 
     body: Callable[[str], Mapping[str, Any]] = field(default=lambda _: {})
@@ -85,31 +86,29 @@ class RouteCall:
     shows: Mapping[str, frozenset[str]] = field(default_factory=dict)
     roles: Sequence[str] = ROLES
     by_token: bool = False
-    """With an API token, as programs do, instead of a browser's session."""
+    """Whether to use an API token, as programs do, instead of a browser session."""
 
 
 def call_with(**arguments: Any) -> RouteCall:
-    """A call with these arguments in every role."""
+    """A call with the same arguments in every role."""
     return RouteCall(lambda _: arguments)
 
 
 def json_call(**fields: Any) -> RouteCall:
-    """A call with a JSON body."""
     return call_with(json=fields)
 
 
 def form_call(**fields: Any) -> RouteCall:
-    """A call with a form."""
     return call_with(data={"sent": "yes", **fields})
 
 
 def slow_call(call: RouteCall) -> RouteCall:
-    """A call that hashes a password, made in few roles."""
+    """A call in few roles, because it hashes a password."""
     return replace(call, roles=("visitor", "insider"))
 
 
 def call_on(name: str, key: str, call: RouteCall | None = None) -> RouteCall:
-    """A call whose parameter ``name`` is the planted id ``key``."""
+    """A call with the planted ID ``key`` as the parameter ``name``."""
     call = call or RouteCall()
     return replace(call, words=lambda planted: {name: [planted.ids[key]]})
 
@@ -151,7 +150,7 @@ ACCEPTED = hashlib.sha256(RULES.encode()).hexdigest()
 PERSON = {"handle": "newcomer", "name": "New", "email": "newcomer@example.org", "password": "a long new pass phrase"}
 WEBHOOK = "https://hooks.example.org/new"
 DIGEST_OF_TITLE = hashlib.sha256(b"Kennels").hexdigest()[:16]
-"""Of the title that the form of settings shows."""
+"""The digest of the title that the settings form shows."""
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
 NEW_COMPETITION = {"slug": "typed", "title": "Typed", "image_count": "9", "image_size": "32"} | {
     f"{kind}.extractor": "tiny" for kind in ("public", "private")
@@ -159,9 +158,9 @@ NEW_COMPETITION = {"slug": "typed", "title": "Typed", "image_count": "9", "image
 SHOWN_TO_REVIEWERS: Mapping[str, frozenset[str]] = {
     "reviewer": frozenset({"score", "evidence", "recovery", "team", "code"})
 }
-"""What reviewers see of an entry, private scores too; the references they never see."""
+"""What reviewers see of an entry, including private scores. They never see the references."""
 THEIR_ACTS = RouteCall(shows={"reviewer": frozenset({"team"})})
-"""A person's own data have their acts: those of reviewers name the entries that they judged."""
+"""A person's own data includes their acts. Reviewers' acts name the entries that they judged."""
 READS_CODE = RouteCall(shows={"reviewer": frozenset({"code"})})
 
 
@@ -172,7 +171,7 @@ def kaggle_call(fails: int | None = None, **fields: Any) -> RouteCall:
 
 KAGGLE_COMPETITION: Mapping[str, Any] = {"competitionName": SLUG}
 REVIEW, PAIRS = "/submissions/{submission_id}/review", "/api/v1/submissions/{submission_id}/pairs/{kind}"
-REVIEWED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
+REVIEWED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - used in the table
     "submission_id": [planted.ids["scored own"]],
     "number": [1],
     "group": ["near-copies", "cell-1"],
@@ -181,7 +180,7 @@ REVIEWED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: { 
     "other_ref": [FIRST_REF],
     "handle": ["eve"],
 }
-RECOVERED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - likewise
+RECOVERED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731
     "submission_id": [planted.ids["scored own"]],
     "group": ["train", "held_out", "near_train", "near_held_out", "generated", "entry"],
 }
@@ -193,35 +192,35 @@ def review_call(call: RouteCall, fails: int | None = None) -> RouteCall:
 
 
 EVIDENCE = "/api/v1/submissions/{submission_id}/evidence/{kind}"
-DATA: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731 - likewise
+DATA: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"name": [DATA_FILE]}  # noqa: E731
 WIRE, SERVICE = "/api/v1/competitions.CompetitionApiService", "/api/v1/{service}Service/{method}"
 
 API, TEAM, PAGE = "/api/v1", "/api/v1/competitions/{slug}", "/competitions/{slug}"
-FINISHED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731 - a table's cell
+FINISHED: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda planted: {  # noqa: E731
     "submission_id": [planted.ids["scored own"], planted.ids["scored other"]]
 }
 
-ANY_TAU: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"tau": [None, 0.45]}  # noqa: E731 - likewise
+ANY_TAU: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"tau": [None, 0.45]}  # noqa: E731
 
-RATING: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa: E731 - likewise
+RATING: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {  # noqa: E731
     "kind": ["realism", "diversity"]
 }
 RATERS: Mapping[str, Mapping[str, Any]] = {
     "ratings/{study_id}": {},
     "rate": {"headers": {"Cookie": "kennel-rater=rate-link"}},
 }
-"""Where people rate, by role or by a link, and what tells the service of the link."""
-HANDLE: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"handle": ["eve"]}  # noqa: E731 - likewise
-NO_FACTOR: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"factor_id": [10**9]}  # noqa: E731 - likewise
+"""The places where people rate, with a role or with a link, and the headers for the link."""
+HANDLE: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"handle": ["eve"]}  # noqa: E731
+NO_FACTOR: Callable[[Canaries], Mapping[str, Sequence[Any]]] = lambda _: {"factor_id": [10**9]}  # noqa: E731
 TOTP_KEY = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 WAITING = RouteCall(fails=401)
-"""For a session that waits for the second factor: nobody here has one."""
+"""For a session that waits for the second factor. No role has such a session."""
 RATED = {"kind": "realism", "item": str(FIRST_ITEM), "value": "3"}
 STUDY = {"images": 2, "grids": 1, "side": 2}
 FILES = f"{TEAM}/releases/{{release_id}}/files"
 
 CALLS: Mapping[str, RouteCall] = {
-    "GET /metrics": RouteCall(fails=404),  # for a token of the operator, which is not set here
+    "GET /metrics": RouteCall(fails=404),  # needs the operator's token, which is not set here
     f"POST {API}/admin/jobs/requeue": json_call(),
     f"POST {API}/admin/jobs/pauses": json_call(worker="no-such-machine"),
     "POST /admin/jobs/requeue": form_call(),
@@ -365,7 +364,7 @@ CALLS: Mapping[str, RouteCall] = {
     ),
     f"GET {TEAM}/gallery/{{submission_id}}": RouteCall(words=FINISHED),
     f"POST {TEAM}/publication": RouteCall(lambda _: {"json": {"published": True, "reason": "Over."}}, fails=409),
-    # Everybody here has a team already, or judges.
+    # All roles already have a team or must not compete.
     f"POST {TEAM}/teams": replace(json_call(name="Gamma Kennel"), fails=409),
     f"PATCH {TEAM}/team": json_call(name="Alpha Two"),
     f"DELETE {TEAM}/team/membership": RouteCall(fails=409),

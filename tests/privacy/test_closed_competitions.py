@@ -1,4 +1,4 @@
-"""Nothing private leaks once a competition has closed: what the provisional and the final board show to whom."""
+"""After a competition has closed, the provisional and the final board leak nothing private."""
 
 from datetime import timedelta
 
@@ -21,18 +21,20 @@ from tests.privacy.crawler import crawl, routes_of
 from tests.privacy.environment import NOW, Environment
 
 SHOWN_TRACK = frozenset({"shown-track", "shown-value-own", "shown-error-own"})
-"""What participants see with the final board."""
+"""Values that participants see with the final board."""
 
 
 def seen_against(track: str) -> set[str]:
-    """What the team of an entry that is penalised on a track may see."""
+    """The values that a team may see if its entry is penalised on this track."""
     return {f"{name}-{track}" for name in ("pair", "sheet", "finding")}
 
 
 @pytest.fixture
 def penalised(world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The competition has closed, and the insider's entry is penalised on both tracks. On each of them, one of its
-    images is a training image and another one is of a hidden set. The names of these secrets."""
+    """Close the competition and penalise the insider's entry on both tracks. Returns the names of the planted secrets.
+
+    On each track, one of the entry's images matches a training image, and another one matches an image of a hidden set.
+    """
     secrets = []
     with world.rewriting() as session:
         state = state_of(session, SLUG, NOW)
@@ -64,24 +66,24 @@ def penalised(world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatc
                 text_canary(f"finding-{kind}", "pair", near_share(measured.histogram, tau / 2)),
             ]
     monkeypatch.setattr(world.planted, "secrets", [*world.planted.secrets, *secrets])
-    return {each.name for each in secrets}
+    return {secret.name for secret in secrets}
 
 
 def test_after_the_close_a_penalised_team_sees_its_public_evidence(world: Environment, penalised: set[str]) -> None:
     result = crawl(world, roles=COMPETING, safe=True)
     assert not result.broken
-    assert not [str(each) for each in result.leaks]
+    assert not [str(leak) for leak in result.leaks]
     assert penalised & result.seen["insider"] == seen_against("public")
     assert not penalised & (result.seen["visitor"] | result.seen["outsider"])
 
 
-def test_publication_shows_scores_and_nothing_else(world: Environment, put_back: None) -> None:
+def test_publication_only_shows_scores_and_evidence(world: Environment, put_back: None) -> None:
     with world.rewriting() as session:
         publish(session, NOW)
     result = crawl(world, roles=COMPETING[:2], shown={"score"}, safe=True)
     own = crawl(world, roles=COMPETING[2:], shown={"score", "recovery"}, safe=True)
     assert not result.broken + own.broken
-    assert not [str(each) for each in result.leaks + own.leaks]
+    assert not [str(leak) for leak in result.leaks + own.leaks]
     on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
     assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= result.seen["visitor"]
     assert SHOWN_TRACK | {"shown-value-other", "shown-error-other"} <= result.seen["visitor"]
@@ -96,8 +98,10 @@ def test_publication_shows_scores_and_nothing_else(world: Environment, put_back:
 def test_a_receipt_has_private_numbers_once_they_are_published(
     world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asks for it, organizers too: it is made to be shown to anybody."""
-    receipts = [each for each in routes_of(world.app) if str(each) == "GET /api/v1/submissions/{submission_id}/receipt"]
+    """This also applies to receipts for organizers, because a receipt is meant to be shown to anybody."""
+    receipts = [
+        route for route in routes_of(world.app) if str(route) == "GET /api/v1/submissions/{submission_id}/receipt"
+    ]
     monkeypatch.setattr(crawler, "routes_of", lambda _: receipts)
     numbers = {"private-fid-own", "private-distance-own", "private-score-own", "private-tau"}
     before = crawl(world)
@@ -117,11 +121,13 @@ def test_a_provisional_board_shows_scores_and_its_evidence_to_a_team(world: Envi
     result = crawl(world, roles=COMPETING[:2], shown={"score"}, safe=True)
     own = crawl(world, roles=COMPETING[2:], shown={"score", "recovery"}, safe=True)
     assert not result.broken + own.broken
-    assert not [str(each) for each in result.leaks + own.leaks]
+    assert not [str(leak) for leak in result.leaks + own.leaks]
     on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
     assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= result.seen["visitor"]
     evidence = {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")}
-    assert not evidence & (result.seen["visitor"] | result.seen["outsider"]), "others wait for the final board"
+    assert not evidence & (result.seen["visitor"] | result.seen["outsider"]), (
+        "other teams see the evidence with the final board"
+    )
     assert evidence <= own.seen["insider"]
     assert penalised & own.seen["insider"] == seen_against("public") | seen_against("private")
     assert not penalised & (result.seen["visitor"] | result.seen["outsider"])

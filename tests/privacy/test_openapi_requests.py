@@ -1,4 +1,4 @@
-"""Whatever is sent to an operation of the OpenAPI document, in whatever role, is answered as the document says."""
+"""Every operation of the OpenAPI document answers any request in any role as documented."""
 
 import time
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ from tests.privacy.openapi_requests import cases_of, operations_of
 from tests.privacy.requests import csrf_token_of
 
 MAX_SECONDS = 30.0
-"""For an answer on a machine with other work; on a quiet one most take milliseconds."""
+"""Limit for an answer on a busy machine. On an idle one, most take milliseconds."""
 
 SEED, EXAMPLES = 1, 3
 MANY_EXAMPLES = 10
@@ -38,10 +38,12 @@ MIN_LONG_LISTS = 14
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(MANY_EXAMPLES, marks=pytest.mark.slow)])
-def test_no_request_of_any_role_breaks_an_operation(world: Environment, examples: int) -> None:
-    """Neither an error of ours, nor an answer that the document does not have: its status, media type or JSON. The
-    first of an operation's examples, which is the simplest, is sent in every role; if there are few, each of the others
-    is sent in one, in turn."""
+def test_every_operation_answers_every_role_as_documented(world: Environment, examples: int) -> None:
+    """No answer is a server error, and every status, media type and JSON body is documented.
+
+    The first example of an operation, which is the simplest, is sent in every role. With few examples, the other ones
+    are sent in one role each, in turn.
+    """
     broken: dict[str, list[str]] = defaultdict(list)
     statuses: Counter[int] = Counter()
     turns = cycle(ROLES)
@@ -70,11 +72,11 @@ def test_no_request_of_any_role_breaks_an_operation(world: Environment, examples
         send_in_roles()
     assert not broken, "\n".join(f"{', '.join(roles)}: {fault}" for fault, roles in broken.items())
     accepted = sum(count for status, count in statuses.items() if status < 300)
-    assert accepted > MIN_ACCEPTED, "requests are not only nonsense"
+    assert accepted > MIN_ACCEPTED, "enough requests are accepted"
 
 
 def _answer_to(world: Environment, role: str, case: Case[Any]) -> httpx2.Response:
-    """The answer to the very bytes that schemathesis makes of a case."""
+    """The answer to exactly the bytes that schemathesis makes from a case."""
     headers = {"Accept": "*/*"}
     if role in PEOPLE:
         headers |= {"Cookie": f"kennel=session-of-{role}", "X-CSRF-Token": csrf_token_of(role)}
@@ -95,7 +97,7 @@ def _answer_to(world: Environment, role: str, case: Case[Any]) -> httpx2.Respons
 
 def _faults_of(case: Case[Any], answer: httpx2.Response) -> Iterator[str]:
     is_stream = answer.headers.get("Content-Type", "").startswith("text/event-stream")
-    # Of a stream, schemathesis holds each event to the schema, which is that of the whole.
+    # schemathesis checks each event of a stream against the schema of the whole stream.
     checks = CHECKS if is_stream else [*CHECKS, response_schema_conformance]
     try:
         case.validate_response(answer, checks=checks)
@@ -105,7 +107,7 @@ def _faults_of(case: Case[Any], answer: httpx2.Response) -> Iterator[str]:
 
 
 def test_every_list_is_the_same_row_by_row(world: Environment) -> None:
-    """What pages of one row make is the list, in its order."""
+    """Pages with one row each add up to the list, in the same order."""
     long_lists = set()
     for route in routes_of(world.app):
         if route.method == "GET" and route.path.startswith("/api/") and {"after", "limit"} <= set(route.queries):
@@ -118,7 +120,7 @@ def test_every_list_is_the_same_row_by_row(world: Environment) -> None:
 
 
 def _is_the_same_by_pages(world: Environment, role: str, request: str, whole: Mapping[str, Any]) -> bool:
-    """Whether there was more than one page."""
+    """Compare pages with one row each to the whole list. Returns whether there is more than one page."""
     pages = list(_pages(world, role, request, limit=1))
     (name,) = {name for name, value in pages[0].items() if isinstance(value, list) and whole[name] != value} or {""}
     if name:
@@ -128,7 +130,7 @@ def _is_the_same_by_pages(world: Environment, role: str, request: str, whole: Ma
 
 
 def _pages(world: Environment, role: str, request: str, *, limit: int) -> Iterator[Any]:
-    """The pages of a list; None if it is not for this role."""
+    """The pages of a list. None if this role may not read it."""
     headers = {"Cookie": f"kennel=session-of-{role}"} if role in PEOPLE else {}
     address = request.partition(" ")[2]
     address += f"{'&' if '?' in address else '?'}limit={limit}"

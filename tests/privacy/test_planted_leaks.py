@@ -1,4 +1,4 @@
-"""The crawler finds leaks: one of each kind is planted and must be found."""
+"""The crawler finds one planted leak of each kind."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -25,7 +25,7 @@ from tests.privacy.crawler import (
     requests_of,
     routes_of,
 )
-from tests.privacy.environment import Environment, change_what_is_private
+from tests.privacy.environment import Environment, change_private_data
 
 leaky = APIRouter()
 PRIVATE = select(Measurement).join(Track).where(Track.kind == "private").order_by(Measurement.id).limit(1)
@@ -44,11 +44,11 @@ def on_a_page(session: DbSession) -> Response:
 
 
 @leaky.get("/leak/signed")
-def in_what_is_signed(session: DbSession) -> dict[str, str]:
-    """A private score in the payload of a signature alone, as a receipt has it."""
+def in_a_signature(session: DbSession) -> dict[str, str]:
+    """A private score that is only in the payload of a signature, as in a receipt."""
     payload = json.dumps({"fid": session.scalars(PRIVATE).one().fid})
     parts = ('{"alg":"Ed25519"}', payload, "signature")
-    return {"jws": ".".join(urlsafe_b64encode(each.encode()).rstrip(b"=").decode() for each in parts)}
+    return {"jws": ".".join(urlsafe_b64encode(part.encode()).rstrip(b"=").decode() for part in parts)}
 
 
 @leaky.get("/leak/header")
@@ -60,13 +60,13 @@ def in_a_header(session: DbSession) -> Response:
 
 @leaky.get("/leak/error")
 def in_an_error(session: DbSession) -> None:
-    """Where another team's code lies."""
+    """The blob key of another team's code."""
     raise HTTPException(404, f"no blob {session.scalars(select(CodeAttachment.blob_key)).one()}")
 
 
 @leaky.get("/leak/crash")
 def in_a_crash() -> None:
-    """What breaks is found, too."""
+    """A server error."""
     raise RuntimeError
 
 
@@ -78,20 +78,20 @@ def of_a_person(session: DbSession, viewer: CurrentViewer) -> list[str | None]:
 
 @leaky.get("/leak/etag")
 def in_an_etag(session: DbSession) -> Response:
-    """Nothing to read, but it changes with what is private."""
+    """Contains nothing private, but changes with private data."""
     return Response(headers={"ETag": etag_of(session.scalar(select(func.sum(Measurement.fid))))})
 
 
 @leaky.get("/leak/rank")
 def in_an_order(session: DbSession) -> list[int]:
-    """Teams in the order of their private scores, which reveals them without a number."""
+    """Teams in the order of their private scores, without numbers."""
     ordered = select(Submission.team_id).join(Measurement).join(Track).where(Track.kind == "private")
     return list(session.scalars(ordered.order_by(Measurement.fid)))
 
 
 @leaky.get("/leak/queue")
 def in_the_queue(session: DbSession) -> int:
-    """How much waits, private jobs too."""
+    """The number of waiting jobs, including private ones."""
     return session.scalar(select(func.count(Job.id)).where(Job.state == "waiting")) or 0
 
 
@@ -102,12 +102,12 @@ def by_an_id(submission_id: str, session: DbSession) -> None:
     raise HTTPException(403 if known else 404, "No.")
 
 
-@leaky.post("/leak/unsaid")
+@leaky.post("/leak/no-example")
 def without_an_example(session: DbSession) -> None:
     """A route without an example."""
 
 
-@leaky.get("/leak/{thing}/unsaid")
+@leaky.get("/leak/{thing}/no-example")
 def with_an_unknown_parameter(thing: str) -> str:
     """A route with an unknown parameter."""
     return thing
@@ -115,15 +115,15 @@ def with_an_unknown_parameter(thing: str) -> str:
 
 @contextmanager
 def only(monkeypatch: pytest.MonkeyPatch, path: str) -> Iterator[None]:
-    """Let walks go to one route."""
+    """Limit crawls to one route."""
     with monkeypatch.context() as patch:
-        patch.setattr(walking, "routes_of", lambda app: [each for each in routes_of(app) if each.path == path])
+        patch.setattr(walking, "routes_of", lambda app: [route for route in routes_of(app) if route.path == path])
         yield
 
 
 @pytest.fixture(scope="module")
 def leaking(world: Environment) -> Environment:
-    """The world with the leaks in its application."""
+    """The environment with the leaks in its application."""
     world.app.include_router(leaky)
     return world
 
@@ -144,23 +144,25 @@ def test_a_value_is_found(
 ) -> None:
     with only(monkeypatch, path):
         leaks = crawl(leaking).leaks
-    assert {("outsider", where), ("visitor", where)} <= {(each.role, each.where) for each in leaks}
-    assert secret in {each.secret for each in leaks}
+    assert {("outsider", where), ("visitor", where)} <= {(leak.role, leak.where) for leak in leaks}
+    assert secret in {leak.secret for leak in leaks}
 
 
-def test_what_breaks_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_error_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     with only(monkeypatch, "/leak/crash"):
         assert len(crawl(leaking).broken) == len(ROLES)
 
 
 @pytest.mark.parametrize("path", ["/leak/etag", "/leak/rank", "/leak/queue"])
-def test_what_follows_private_data_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_an_answer_that_depends_on_private_data_is_found(
+    leaking: Environment, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     with only(monkeypatch, path):
         before = answers_of(leaking, ["visitor"])
         assert not differences(before, answers_of(leaking, ["visitor"]))
         try:
             with leaking.rewriting() as session:
-                change_what_is_private(session)
+                change_private_data(session)
             assert len(differences(before, answers_of(leaking, ["visitor"]))) == 1
         finally:
             leaking.restore()
@@ -168,14 +170,14 @@ def test_what_follows_private_data_is_found(leaking: Environment, monkeypatch: p
 
 def test_an_id_that_reveals_something_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     with only(monkeypatch, "/leak/{submission_id}/exists"):
-        assert all("403 and 404" in each for each in distinguishable_answers(leaking, ["visitor"]))
+        assert all("403 and 404" in line for line in distinguishable_answers(leaking, ["visitor"]))
         assert len(distinguishable_answers(leaking, ["visitor"])) == 4
 
 
-@pytest.mark.parametrize("path", ["/leak/unsaid", "/leak/{thing}/unsaid"])
-def test_a_route_that_nobody_explains_is_found(leaking: Environment, path: str) -> None:
-    (route,) = [each for each in routes_of(leaking.app) if each.path == path]
-    with pytest.raises(UnknownRoute, match="say in tests"):
+@pytest.mark.parametrize("path", ["/leak/no-example", "/leak/{thing}/no-example"])
+def test_a_route_without_an_example_is_found(leaking: Environment, path: str) -> None:
+    (route,) = [found for found in routes_of(leaking.app) if found.path == path]
+    with pytest.raises(UnknownRoute, match=r"(example\. Add one|add values for thing) to tests"):
         list(requests_of(route, leaking.planted))
 
 
@@ -184,23 +186,23 @@ def test_a_route_that_nobody_can_use_is_found(leaking: Environment, monkeypatch:
         assert crawl(leaking).unused == ["GET /leak/error: [404]"]
 
 
-def test_the_walk_knows_every_route(world: Environment) -> None:
+def test_the_crawler_knows_every_route(world: Environment) -> None:
     documented = {
         Route(method.upper(), path, ()).path
         for path, methods in world.app.openapi()["paths"].items()
         for method in methods
     }
-    walked = {each.path for each in routes_of(world.app)}
+    walked = {route.path for route in routes_of(world.app)}
     assert documented <= walked
     assert {"/", "/submissions/{submission_id}", "/static/{name}"} <= walked - documented
 
 
-def test_the_walk_knows_every_query_parameter(world: Environment) -> None:
-    """Also those that a route takes as the fields of one model, or by a dependency."""
-    walked = {(each.method.lower(), each.path): set(each.queries) for each in routes_of(world.app)}
+def test_the_crawler_knows_every_query_parameter(world: Environment) -> None:
+    """Including the fields of a model, and the parameters of dependencies."""
+    walked = {(route.method.lower(), route.path): set(route.queries) for route in routes_of(world.app)}
     for path, methods in world.app.openapi()["paths"].items():
         for method, operation in methods.items():
             own = walked[method, path]
-            needed = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"}
+            needed = {parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"}
             assert needed <= own, (method, path)
     assert {"as_of", "late", "track"} <= walked["get", "/competitions/{slug}"]

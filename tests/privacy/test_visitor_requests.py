@@ -1,5 +1,5 @@
-"""Every address that visitors can read, with things that exist and others: what is repeated is cheap, and what is dear
-counts as more in the rate limit."""
+"""Requests visitors' addresses with existing and missing things. Repeated requests are cheap; expensive ones count as
+several in the rate limit."""
 
 import itertools
 from collections import defaultdict
@@ -29,17 +29,17 @@ LARGE = {
     "over": {"closes_at": NOW - timedelta(days=1)},
     "published": {"closes_at": NOW - timedelta(days=1)},
 }
-"""Competitions with many teams, by their slug."""
+"""Competitions with many teams, by slug."""
 SEED = 7
 QUERY_WORDS = {"search": TEXTS, "team": ("Alpha Kennel", "team 7", "nobody")}
 SENT_TO_SIGN_IN = frozenset({303, 401})
 NOT_FOR_VISITORS = frozenset({"/metrics"})
-"""Where nothing exists for them, whatever they ask for."""
+"""Paths where visitors always get 404."""
 
 
 @dataclass(frozen=True)
 class Visited:
-    """The world with the words of its paths."""
+    """The environment, and additional values for path parameters."""
 
     world: Environment
     words: Mapping[str, Sequence[Any]]
@@ -47,7 +47,7 @@ class Visited:
 
 @pytest.fixture(scope="module")
 def visited(world: Environment) -> Iterator[Visited]:
-    """The planted competition, published, with its release handed out, beside a draft and some with many teams."""
+    """The planted competition, published with its data release, next to a draft and competitions with many teams."""
     slugs, entries, teams = [SLUG, DRAFT, "no-such-competition"], ["zq-nothing"], [10**9]
     with world.rewriting() as session:
         for slug, changes in LARGE.items():
@@ -57,8 +57,8 @@ def visited(world: Environment) -> Iterator[Visited]:
             numbers = {"public": (20.0, 0.5), "private": (21.0, 0.5)}
             rows = [EntryRow(f"team {number}", numbers, minute=number) for number in range(TEAMS)]
             refs = add_rows(session, state, rows, NOW - timedelta(days=8))
-            entries += [each.id for each in session.query(Submission).filter(Submission.ref.in_(refs[::100]))]
-            teams += [each.id for each in session.query(Team).filter_by(competition_id=state.competition.id).limit(2)]
+            entries += [entry.id for entry in session.query(Submission).filter(Submission.ref.in_(refs[::100]))]
+            teams += [team.id for team in session.query(Team).filter_by(competition_id=state.competition.id).limit(2)]
             slugs.append(slug)
         session.add(
             Publication(
@@ -76,19 +76,21 @@ def visited(world: Environment) -> Iterator[Visited]:
 
 
 def path_words(route: ReadableRoute, visited: Visited) -> dict[str, list[Any]]:
-    """Values of all parameters of a path: of things that exist, and others. ``UnknownRoute`` if there are none."""
+    """Values of all path parameters, for existing and missing things. Raises ``UnknownRoute`` if there are none."""
     call = CALLS.get(f"GET {route.path}", RouteCall())
     known = {**parameters_of(visited.world.planted), **call.words(visited.world.planted)}
     names = Route("GET", route.path, ()).names
     missing = [name for name in names if name not in known]
     if missing:
-        raise UnknownRoute(f"{route.path}: say in tests/privacy/requests.py what {', '.join(missing)} can be")
+        raise UnknownRoute(f"{route.path}: add values for {', '.join(missing)} to tests/privacy/requests.py.")
     return {name: [*known[name], *visited.words.get(name, ())] for name in names}
 
 
 def draws_of(route: ReadableRoute, visited: Visited, random: Random) -> Iterator[str]:
-    """Addresses of a route with random parameters: first of planted things that belong together, then with every value
-    of its path once at least."""
+    """Addresses of a route with random parameters.
+
+    The first address names planted things that belong together. All addresses together have every value of its path.
+    """
     words = path_words(route, visited)
     queries = {**QUERY_WORDS, "shown": parameters_of(visited.world.planted)["shown"]}
     orders = {name: [values[0], *random.sample(values, len(values))] for name, values in words.items()}
@@ -114,18 +116,18 @@ def visit(world: Environment, route: ReadableRoute, address: str) -> tuple[int, 
 
 
 def make_once(visited: Visited) -> None:
-    """Have made for all visitors together what each version of a board needs once: its order, names and intervals."""
+    """Let the service compute each board's order, names and intervals, which all visitors share."""
     for slug, track in itertools.product(visited.words["slug"], ("public", "private")):
         visited.world.http.get(f"/competitions/{slug}", params={"track": track, "search": "a"})
         visited.world.http.get(f"/competitions/{slug}/uncertainty", params={"track": track})
 
 
 def visits_of(route: ReadableRoute, visited: Visited, random: Random) -> Iterator[tuple[str, int, Cost]]:
-    """What is asked for of a route, the first time and again, with its status and cost."""
+    """Request each address of a route twice. Yields a description, the status and the cost."""
     for address in draws_of(route, visited, random):
         path, _, query = address.partition("?")
         if query:
-            visit(visited.world, route, path)  # what is made once for everybody
+            visit(visited.world, route, path)  # computes data that all visitors share
         for time in ("first", "again"):
             status, cost = visit(visited.world, route, address)
             yield f"{time}: {address}", status, cost
@@ -133,35 +135,37 @@ def visits_of(route: ReadableRoute, visited: Visited, random: Random) -> Iterato
                 break
 
 
-def test_no_request_of_a_visitor_takes_more_than_it_counts(visited: Visited, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_visitor_request_costs_more_than_it_counts(visited: Visited, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_charges, "ROWS_PER_REQUEST", MAX_ROWS // 2)
     random = Random(SEED)
     make_once(visited)
-    dear: dict[str, Cost] = {}
+    expensive: dict[str, Cost] = {}
     statuses: dict[str, set[int]] = defaultdict(set)
     for route in readable_routes(visited.world.app):
         for address, status, cost in visits_of(route, visited, random):
             statuses[route.path].add(status)
             if cost.is_expensive:
-                dear[address] = cost
-    assert dear == {}
-    assert {path for path, seen in statuses.items() if seen == {404}} == NOT_FOR_VISITORS, "nothing drawn exists"
+                expensive[address] = cost
+    assert expensive == {}
+    assert {path for path, seen in statuses.items() if seen == {404}} == NOT_FOR_VISITORS, (
+        "some paths have no address that exists"
+    )
 
 
 def test_every_parameter_of_an_address_is_drawn(visited: Visited) -> None:
-    """Those of dependencies, too."""
+    """Including the parameters of dependencies."""
     app = visited.world.app
-    drawn = {each.path: set(each.query_parameters) for each in readable_routes(app)}
-    assert drawn == {each.path: set(each.queries) for each in routes_of(app) if each.method == "GET"}
+    drawn = {route.path: set(route.query_parameters) for route in readable_routes(app)}
+    assert drawn == {route.path: set(route.queries) for route in routes_of(app) if route.method == "GET"}
 
 
-def test_a_new_route_needs_values_of_things_that_exist(visited: Visited) -> None:
+def test_a_new_route_needs_values_of_existing_things(visited: Visited) -> None:
     app = FastAPI()
 
     @app.get("/{planet}")
     def planet(planet: str) -> str:
         return planet
 
-    (route,) = (each for each in readable_routes(app) if each.path == "/{planet}")
+    (route,) = (readable for readable in readable_routes(app) if readable.path == "/{planet}")
     with pytest.raises(UnknownRoute, match="planet"):
         path_words(route, visited)

@@ -1,4 +1,4 @@
-"""``python -m tests.faults.rounds``: run rounds of fault injection, seed after seed, and keep a report."""
+"""``python -m tests.faults.rounds``: run rounds of fault injection with consecutive seeds, and record them."""
 
 import argparse
 import signal
@@ -15,21 +15,23 @@ from tests.faults.rounds.stack import REPOSITORY, Stack, running_stack
 
 REPORT = REPOSITORY / "benchmarks" / "results" / "faults.jsonl"
 ROUNDS_A_STACK = 25
-"""After so many rounds everything is started anew, in an empty folder."""
+"""Number of rounds after which the service is started again in an empty folder."""
 
 
 def main() -> int:
     """Run the rounds; the exit status is 1 if a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.rounds", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="how many (default 10)")
-    parser.add_argument("--seed", type=int, help="the first seed; default: the one after the last of the report")
-    parser.add_argument("--kind", choices=KINDS, action="append", help="this kind of fault instead of the seed's own")
-    parser.add_argument("--report", type=Path, help="where rounds are counted; default: nowhere with --seed or --kind")
-    parser.add_argument("--logs", type=Path, help="a folder for the logs of rounds that broke a promise")
+    parser.add_argument("--rounds", type=int, default=10, help="number of rounds (default 10)")
+    parser.add_argument("--seed", type=int, help="first seed (default: the one after the report's last seed)")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="kind of fault, instead of the seed's own")
+    parser.add_argument(
+        "--report", type=Path, help="file that records the rounds (default: none with --seed or --kind)"
+    )
+    parser.add_argument("--logs", type=Path, help="folder for the logs of rounds that broke a promise")
     parser.add_argument("--stop", action="store_true", help="stop at the first broken promise")
-    parser.add_argument("--summary", action="store_true", help="only print what the report has counted")
+    parser.add_argument("--summary", action="store_true", help="only print the counts of the report")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the service is ended with us
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # also ends the service
     is_rerun = options.seed is not None or options.kind is not None
     path: Path | None = options.report or (None if is_rerun else REPORT)
     if options.summary:
@@ -64,9 +66,10 @@ def _run_all(first: int, rounds: int, path: Path | None, logs: Path, kinds: list
             if outcome.violations:
                 broken += 1
                 print(
-                    f"    again: python -m tests.faults.rounds --seed {seed} --rounds 1; log: {stack.log}", flush=True
+                    f"    run again: python -m tests.faults.rounds --seed {seed} --rounds 1; log: {stack.log}",
+                    flush=True,
                 )
-                stack = None  # the next round begins with a sound service
+                stack = None  # the next round starts a new service
                 if stop:
                     break
             else:

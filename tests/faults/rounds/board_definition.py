@@ -1,5 +1,4 @@
-"""The boards of a competition by their definition (:mod:`tests.pure.ranking.specification`), entry by entry, from plain
-queries of the tables."""
+"""Computes a competition's boards from their definition (:mod:`tests.pure.ranking.specification`), entry by entry."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ ENTRIES = (
     " WHERE p.competition_id = s.competition_id ORDER BY p.id DESC LIMIT 1), 'infinity'))"
     " ORDER BY s.ref, m.id DESC"
 )
-"""With ``final``: measurements that a published final board is read by."""
+"""With ``final``: only measurements that count on a published final board."""
 PICKS = (
     "SELECT DISTINCT ON (p.team_id) p.team_id, p.submission_refs FROM pick_sets p JOIN teams t ON t.id = p.team_id"
     " WHERE t.competition_id = %(competition)s ORDER BY p.team_id, p.id DESC"
@@ -30,7 +29,7 @@ PICKS = (
 
 
 class DefinedBoard(NamedTuple):
-    """A board: (rank, submission, score) of each place, and the submissions of teams that have copies alone."""
+    """A board: (rank, submission, score) of each place, and the submissions of teams that only have copies."""
 
     tau: float | None
     places: list[tuple[int | None, str, float]]
@@ -38,7 +37,7 @@ class DefinedBoard(NamedTuple):
 
 
 def defined_boards(stack: Stack, slug: str) -> Mapping[str, DefinedBoard]:
-    """The public and the private board, by their definition."""
+    """The public and the private board, according to their definition."""
     ((competition, decimals, most_picks),) = stack.rows(COMPETITION, {"slug": slug})
     tracks = {kind: rest for kind, *rest in stack.rows(TRACKS, {"competition": competition})}
     ids: dict[int, str] = {}
@@ -70,7 +69,7 @@ def _board(board: Standings, ids: Mapping[int, str], tau: float | None) -> Defin
 
 
 def served_board(stack: Stack, slug: str, kind: str) -> DefinedBoard:
-    """A board as the web process answers it."""
+    """A board as the web process serves it."""
     view = stack.admin.get(f"/competitions/{slug}/leaderboard", track=kind, limit=1000)
     places = [(place["rank"], place["submission_id"], place["score"]) for place in view["entries"]]
     return DefinedBoard(view["tau"], places, [copy["submission_id"] for copy in view["copies"]])

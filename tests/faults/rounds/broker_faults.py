@@ -1,4 +1,4 @@
-"""Faults of the queue server: it takes no writes, is flushed, and messages are lost, doubled, late."""
+"""Faults of the queue server: it refuses writes or is flushed, and messages are lost, duplicated or late."""
 
 import time
 from contextlib import suppress
@@ -14,7 +14,7 @@ LOSING_SECONDS = 2.0
 
 
 def flush(situation: Situation) -> None:
-    """Everything that the queue server has is gone, once or again and again."""
+    """Flush the queue server, once or 20 times."""
     situation.reach()
     times = situation.rng.choice((1, 1, 20))
     for _ in range(times):
@@ -25,7 +25,7 @@ def flush(situation: Situation) -> None:
 
 
 def lose_messages(situation: Situation) -> None:
-    """Every message that waits is lost, for a while."""
+    """Remove every waiting message for ``LOSING_SECONDS``."""
     situation.reach(("receiving", "accepted", "checking"))
     lost = 0
     end = time.monotonic() + LOSING_SECONDS
@@ -38,7 +38,7 @@ def lose_messages(situation: Situation) -> None:
 
 
 def double_messages(situation: Situation) -> None:
-    """Every message that waits is there three times, for a while."""
+    """Add two copies of every waiting message for ``LOSING_SECONDS``."""
     situation.reach(("receiving", "accepted", "checking"))
     doubled = 0
     end = time.monotonic() + LOSING_SECONDS
@@ -52,11 +52,11 @@ def double_messages(situation: Situation) -> None:
                         client.lpush(queue, message, message)
                         doubled += 2
         time.sleep(0.005)
-    situation.log.append(f"{doubled} messages more")
+    situation.log.append(f"{doubled} extra messages")
 
 
 def delay_messages(situation: Situation) -> None:
-    """Messages are taken away, and all come when their work is done or long announced again."""
+    """Hold messages back until their jobs are done or were announced again, then deliver all of them."""
     situation.reach(("receiving", "accepted", "checking"))
     late: list[tuple[str, bytes]] = []
     end = time.monotonic() + LOSING_SECONDS
@@ -73,8 +73,10 @@ def delay_messages(situation: Situation) -> None:
 
 
 def refuse_writes(situation: Situation) -> None:
-    """The queue server takes no writes for the length of the outage, as a replica or a server without replicas. The
-    boards can still be read, and no worker ends."""
+    """Let the queue server refuse writes during the outage, as a replica or as a server without replicas.
+
+    The boards stay readable, and no worker ends.
+    """
     situation.reach()
     running = situation.stack.running(WORKERS)
     is_replica = situation.rng.random() < 0.5

@@ -1,4 +1,4 @@
-"""Faults of clocks, by Debian's ``faketime``: a process whose clock is minutes wrong from its start, or steps later."""
+"""Clock faults, made with Debian's ``faketime``: a process starts with a wrong clock, or its clock steps later."""
 
 import signal
 import time
@@ -10,8 +10,11 @@ from tests.faults.rounds.stack import FAKETIME, MEMORY, WORKERS
 
 
 def wrong_clock(sign: str, situation: Situation) -> None:
-    """The clock of the web process or of a worker is wrong by minutes. From its start: it refuses until its clock is
-    right. Later: it goes on, by the database's clock where that matters."""
+    """Set the clock of the web process or of a worker wrong by minutes.
+
+    With a wrong clock at its start, the process refuses to run until the clock is right. If the clock steps later, the
+    process continues and uses the database's clock where time matters.
+    """
     if not FAKETIME.exists():
         raise Skipped("a wrong clock needs Debian's package faketime")
     stack = situation.stack

@@ -16,9 +16,9 @@ KINDS: Mapping[str, Fault] = MappingProxyType(
         **race_faults.KINDS,
     }
 )
-BEFORE = ("two-beats", "old-beside-new")
-"""Kinds that begin before the teams do, and then let them begin."""
+BEFORE = ("two-beats", "two-versions")
+"""Kinds that begin before the teams and let the teams begin."""
 SECOND = ("kill-web", "kill-worker", "kill-job-process", "kill-redis", "kill-postgres", "broker-flushed")
-"""Kinds that a round may have beside its own."""
+"""Kinds that a round may have in addition to its first."""
 SECOND_SHARE = 0.25
-"""The share of rounds that have a second one."""
+"""The share of rounds with a second fault."""

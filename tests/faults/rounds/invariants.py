@@ -1,4 +1,4 @@
-"""What must hold once a fault is over and everything is at rest. Each check returns what is broken, in sentences."""
+"""Conditions that hold once a fault is over and everything is at rest. Each check yields a sentence per violation."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -20,9 +20,9 @@ from worker.maintenance.cleanup import clean_up_uploads, remove_orphaned_blobs
 from worker.runtime.context import WorkerContext
 
 MUCH_LATER = timedelta(days=8)
-"""After which everything that the clean-up removes by its age is removed."""
+"""Longer than the cleanup waits before it removes anything."""
 CLEAN_UPS = 4
-"""Rounds of the clean-up of uploads: the last finds nothing to do."""
+"""How often the uploads are cleaned up. The last time there is nothing to do."""
 ENTRIES = (
     "SELECT s.id, s.ref, s.status, s.late, s.idempotency_key, s.team_id, s.reason FROM submissions s"
     " JOIN competitions c ON c.id = s.competition_id WHERE c.slug = %(slug)s ORDER BY s.ref"
@@ -53,9 +53,11 @@ STRAY_ROWS = {
 Check = Callable[[Situation], Iterable[str]]
 
 
-def every_entry_ends_as_it_should(situation: Situation) -> Iterable[str]:
-    """Every accepted entry is there once, and scored, or rejected for its damage, or cancelled by its team. It fails
-    only where the fault took its zip or all its attempts."""
+def every_entry_ends_correctly(situation: Situation) -> Iterable[str]:
+    """Every accepted entry exists once and is scored, rejected for its damage or cancelled by its team.
+
+    It may fail only if the fault removed its zip or used up its attempts.
+    """
     yield from situation.traffic.errors
     rows = _rows(situation, ENTRIES)
     by_key = {row[4]: row for row in rows}
@@ -64,7 +66,7 @@ def every_entry_ends_as_it_should(situation: Situation) -> Iterable[str]:
     for attempt in situation.traffic.attempts:
         row = by_key.get(attempt.key)
         if attempt.accepted != ({row[0]} if row is not None else set()) and not (row and attempt.refused):
-            yield f"{attempt.key} was answered {attempt.accepted or attempt.refused}, and there is {row}"
+            yield f"the answer to {attempt.key} was {attempt.accepted or attempt.refused}, but its row is {row}"
         if row is not None and row[2] not in (expected := _expected(situation, attempt, row[0])):
             yield f"{attempt.key} ({attempt.kind}) is {row[2]} ({row[6]}), not {sorted(expected)}"
     for submission, queue, attempts, error in _rows(situation, FAILED_JOBS):
@@ -73,7 +75,7 @@ def every_entry_ends_as_it_should(situation: Situation) -> Iterable[str]:
 
 
 def _expected(situation: Situation, attempt: Attempt, submission: str) -> set[str]:
-    """How an entry may have ended."""
+    """The statuses that an entry may end with."""
     if attempt.cancelled:
         return {"cancelled"}
     expected = {"rejected"} if attempt.kind == "damaged" else {"scored"}
@@ -85,8 +87,8 @@ def _may_fail(situation: Situation, submission: str) -> bool:
     return submission in situation.victims or situation.any_may_fail
 
 
-def one_standing_measurement(situation: Situation) -> Iterable[str]:
-    """A scored entry has exactly one measurement a track, of one version; the others have none."""
+def one_measurement_per_track(situation: Situation) -> Iterable[str]:
+    """A scored entry has exactly one measurement per track, by one scorer version. Other entries have none."""
     measured: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     for ref, kind, version, count in _rows(situation, MEASURED):
         measured[ref, kind][version] += count
@@ -109,11 +111,11 @@ def status_and_history_agree(situation: Situation) -> Iterable[str]:
         events = history[ref]
         wrong = [f"{a} to {b}" for a, b in pairwise(events) if b not in ALLOWED_STEPS[a]]
         if events[:1] != [Status.RECEIVED] or events[-1:] != [Status(status)] or wrong:
-            yield f"{submission} is {status} and its history is {[str(each) for each in events]}"
+            yield f"{submission} is {status} but its history is {[str(step) for step in events]}"
 
 
 def quotas_are_right(situation: Situation) -> Iterable[str]:
-    """No team has more entries of the day than it may have, and it is told what it has left."""
+    """No team exceeds its daily limit, and each team sees its current usage."""
     team_of = {attempt.key: attempt.team for attempt in situation.traffic.attempts}
     used: Counter[int] = Counter()
     for _, _, status, late, key, *_ in _rows(situation, ENTRIES):
@@ -123,47 +125,46 @@ def quotas_are_right(situation: Situation) -> Iterable[str]:
             limits = client.get(f"/competitions/{situation.traffic.slug}/limits")
         if used[team] > DAILY_LIMIT:
             yield f"team {team} has {used[team]} entries of {DAILY_LIMIT}"
-        told = (limits["used_today"], limits["pending"])
-        if told != (used[team], 0):
-            yield f"team {team} is told that it has (used, pending) {told}; it has {used[team], 0}"
+        shown = (limits["used_today"], limits["pending"])
+        if shown != (used[team], 0):
+            yield f"team {team} sees (used, pending) {shown}, but has {used[team], 0}"
 
 
 def boards_are_as_defined(situation: Situation) -> Iterable[str]:
-    """The boards that the web process serves are those of the definition."""
+    """The boards that the web process serves match their definition."""
     for kind, defined in defined_boards(situation.stack, situation.traffic.slug).items():
         served = served_board(situation.stack, situation.traffic.slug, kind)
         if served != defined:
-            yield f"the {kind} board is {served}; by its definition {defined}"
+            yield f"the {kind} board is {served}, but according to its definition {defined}"
 
 
 def acts_are_kept(situation: Situation) -> Iterable[str]:
-    """What organizers and teams were told to have happened has happened: publications, thresholds, picks."""
+    """All confirmed publications, thresholds and picks exist."""
     if not situation.acts:
         return
     slug = situation.traffic.slug
     admin = situation.stack.admin
     history = admin.get(f"/competitions/{slug}/publication")["history"]
     if len(history) < len(situation.acts["published"]):
-        yield f"{len(situation.acts['published'])} publications were confirmed, {len(history)} are kept"
-    kept = sum(
-        each["reason"] == "race"
+        yield f"{len(situation.acts['published'])} publications were confirmed, but {len(history)} are stored"
+    stored = sum(
+        threshold["reason"] == "race"
         for kind in ("public", "private")
-        for each in admin.get_list(f"/competitions/{slug}/tracks/{kind}/thresholds", "thresholds")
+        for threshold in admin.get_list(f"/competitions/{slug}/tracks/{kind}/thresholds", "thresholds")
     )
-    if kept < situation.acts["thresholds"]:
-        yield f"{situation.acts['thresholds']} thresholds were confirmed, {kept} are kept"
+    if stored < situation.acts["thresholds"]:
+        yield f"{situation.acts['thresholds']} thresholds were confirmed, but {stored} are stored"
     for team, wanted in situation.acts["picks"].items():
         with situation.traffic.direct_client(team) as client:
             picks = client.get(f"/competitions/{slug}/picks")
         if wanted and not (picks["chosen"] and set(wanted) <= set(picks["submissions"])):
-            yield f"team {team} picked {wanted}, and its picks are {picks['submissions']}"
+            yield f"team {team} picked {wanted}, but its picks are {picks['submissions']}"
         if picks["picked_at"] is not None and picks["picked_at"] >= picks["until"]:
-            yield f"team {team} picked at {picks['picked_at']}, when picks were closed since {picks['until']}"
+            yield f"team {team} picked at {picks['picked_at']}, although picks closed at {picks['until']}"
 
 
 def nothing_is_left_over(situation: Situation) -> Iterable[str]:
-    """After the clean-up, as much later as it waits, no row and no blob is left that nothing belongs to, and every blob
-    of a row is there."""
+    """After the cleanup, no row and no blob is orphaned, and no row lacks its blob."""
     stack = situation.stack
     engine = engine_of(stack.settings)
     app = create_celery_app(stack.settings)
@@ -183,11 +184,11 @@ def nothing_is_left_over(situation: Situation) -> Iterable[str]:
     root = Path(urlsplit(stack.settings.blob_url).path)
     stored = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
     lost = {f"{path.relative_to(root)}" for path, _ in situation.lost_zips.values()}
-    kept = {key for key in stored if key.partition("/")[0] in {*COLUMNS, "uploads", "self-test", "entry-features"}}
-    if strays := kept - expected:
-        yield f"blobs that nothing belongs to: {sorted(strays)}"
+    owned = {key for key in stored if key.partition("/")[0] in {*COLUMNS, "uploads", "self-test", "entry-features"}}
+    if strays := owned - expected:
+        yield f"orphaned blobs: {sorted(strays)}"
     if missing := expected - stored - lost:
-        yield f"blobs that are missing: {sorted(missing)}"
+        yield f"missing blobs: {sorted(missing)}"
     for what, query in STRAY_ROWS.items():
         if rows := stack.rows(query):
             yield f"{what}: {rows}"
@@ -198,8 +199,8 @@ def _rows(situation: Situation, query: str) -> list[tuple[Any, ...]]:
 
 
 CHECKS: tuple[Check, ...] = (
-    every_entry_ends_as_it_should,
-    one_standing_measurement,
+    every_entry_ends_correctly,
+    one_measurement_per_track,
     status_and_history_agree,
     quotas_are_right,
     boards_are_as_defined,

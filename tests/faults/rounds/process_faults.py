@@ -1,4 +1,4 @@
-"""Faults of processes: killed, standing still, away."""
+"""Process faults: killed, stopped or away."""
 
 import signal
 import socket
@@ -36,7 +36,7 @@ RUNNING = (
 
 
 def kill(names: tuple[str, ...], situation: Situation) -> None:
-    """SIGKILL to all processes of one of the parts."""
+    """Send SIGKILL to all processes of one of the parts."""
     situation.reach()
     name = situation.rng.choice(names)
     count = situation.stack.send_signal(name, signal.SIGKILL)
@@ -44,7 +44,7 @@ def kill(names: tuple[str, ...], situation: Situation) -> None:
 
 
 def kill_job_process(situation: Situation) -> None:
-    """SIGKILL of the process that runs a job, but not of its worker."""
+    """Send SIGKILL to the process that runs a job, but not to its worker."""
     situation.reach()
     holder = _suspended_holder(situation)
     if holder is None:
@@ -56,7 +56,7 @@ def kill_job_process(situation: Situation) -> None:
 
 
 def _suspended_holder(situation: Situation, seconds: float = 5.0) -> tuple[str, psutil.Process] | None:
-    """A job that runs now, and its process, which stands still from here on; None if none has begun for so long."""
+    """A running job and its process, which is suspended. None if no job runs within ``seconds``."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with suppress(psycopg2.Error, psutil.Error):
@@ -65,16 +65,16 @@ def _suspended_holder(situation: Situation, seconds: float = 5.0) -> tuple[str, 
                 process.suspend()
                 if any(row[0] == job for row in situation.stack.rows(RUNNING, {"slug": situation.traffic.slug})):
                     return f"job {job} ({queue})", process
-                process.resume()  # the job had ended meanwhile
+                process.resume()  # the job has ended in the meantime
         time.sleep(0.002)
     return None
 
 
 def kill_postgres(situation: Situation) -> None:
-    """SIGKILL of PostgreSQL's first process, of all of them, or of one that serves a connection."""
+    """Send SIGKILL to PostgreSQL's first process, to all of them, or to one that serves a connection."""
     situation.reach()
     processes = situation.stack.processes("postgres")
-    backends = [each for each in processes[1:] if "127.0.0.1" in " ".join(_command(each))]
+    backends = [process for process in processes[1:] if "127.0.0.1" in " ".join(_command(process))]
     which = situation.rng.choice(("postmaster", "all", "backend"))
     chosen = {"postmaster": processes[:1], "all": processes, "backend": backends[:1]}[which]
     for process in chosen:
@@ -98,7 +98,7 @@ def _kill(process: psutil.Process) -> None:
 
 
 def silent(names: tuple[str, ...], situation: Situation) -> None:
-    """All processes of one of the parts stand still (SIGSTOP): connections stay open and nothing answers."""
+    """Stop all processes of one of the parts (SIGSTOP). Connections stay open, but nothing answers."""
     situation.reach()
     name = situation.rng.choice(names)
     with situation.stack.stopped(name):
@@ -107,7 +107,7 @@ def silent(names: tuple[str, ...], situation: Situation) -> None:
 
 
 def away_server(name: str, situation: Situation) -> None:
-    """Connections to a server (or to the web process) are cut and refused."""
+    """Cut and refuse connections to a server or to the web process."""
     proxy = {"postgres": situation.stack.database, "redis": situation.stack.broker, "api": situation.stack.web}[name]
     situation.reach()
     with proxy.refusing():
@@ -116,20 +116,22 @@ def away_server(name: str, situation: Situation) -> None:
 
 
 def away_part(names: tuple[str, ...], situation: Situation) -> None:
-    """Parts are killed again and again, as often as they are started."""
+    """Kill parts again whenever they start."""
     situation.reach()
     kills = 0
     end = time.monotonic() + situation.outage
     while time.monotonic() < end:
         kills += sum(situation.stack.send_signal(name, signal.SIGKILL) > 0 for name in names)
         time.sleep(0.1)
-    situation.any_may_fail = True  # an entry that had all its attempts in that time
+    situation.any_may_fail = True  # an entry may use up its attempts in that time
     situation.log.append(f"{' and '.join(names)} killed {kills} times within {situation.outage:.1f} s")
 
 
 def worker_wakes_up(situation: Situation) -> None:
-    """The job process of a worker stands still in the middle of a job until its lease is over and another worker has
-    it, and then goes on."""
+    """Stop a worker's job process in the middle of a job and let it continue after the lease has expired.
+
+    By then, another worker has the job.
+    """
     situation.reach(("accepted", "checking", "scoring", "private"))
     holder = _suspended_holder(situation)
     if holder is None:
@@ -143,10 +145,10 @@ def worker_wakes_up(situation: Situation) -> None:
 
 
 def two_beats(situation: Situation) -> None:
-    """A second beat for the whole round."""
+    """Run a second beat for the whole round."""
     stack = situation.stack
     second = stack.children["beat"]
-    argv = [str(each).replace("beat-schedule", "beat-schedule-2") for each in second.argv]
+    argv = [str(word).replace("beat-schedule", "beat-schedule-2") for word in second.argv]
     with stack.extra_part(replace(second, name="beat-2", argv=argv)):
         situation.begin()
         situation.reach(("evidence",))
@@ -154,13 +156,15 @@ def two_beats(situation: Situation) -> None:
     situation.log.append("a second beat")
 
 
-def old_beside_new(situation: Situation) -> None:
-    """A worker of another scorer version takes jobs beside the others, and messages of a task and of a queue arrive
-    that no worker knows, as newer code may send them."""
+def two_versions(situation: Situation) -> None:
+    """Run a worker with another scorer version alongside the others, and send messages of an unknown task and queue.
+
+    Newer code may send such messages.
+    """
     stack = situation.stack
     scorer = stack.children["second"]
     celery = list(scorer.argv).index("celery")
-    options = [str(each).replace("second@", "older@") for each in scorer.argv[celery + 1 :]]
+    options = [str(word).replace("second@", "older@") for word in scorer.argv[celery + 1 :]]
     argv = [scorer.argv[0], "-c", OLDER_WORKER, *options]
     ((since,),) = stack.rows("SELECT now()")
     with stack.extra_part(replace(scorer, name="older", argv=argv, cwd=REPOSITORY)):
@@ -195,5 +199,5 @@ KINDS: dict[str, Callable[[Situation], None]] = {
     "away-postgres": partial(away_server, "postgres"),
     "worker-wakes-up": worker_wakes_up,
     "two-beats": two_beats,
-    "old-beside-new": old_beside_new,
+    "two-versions": two_versions,
 }

@@ -1,4 +1,4 @@
-"""A TCP proxy before a server on this machine, with faults that can be switched on and off."""
+"""A TCP proxy in front of a local server, with faults that can be switched on and off."""
 
 import asyncio
 import threading
@@ -13,8 +13,10 @@ END_OF_TRANSACTION = (b"COMMIT", b"ROLLBACK")
 
 @dataclass
 class LostCommit:
-    """The COMMIT of the first transaction that sends ``statement`` is lost: ``before`` it reaches the server, or only
-    its acknowledgement, ``after`` the server has committed."""
+    """Loses the COMMIT of the first transaction that sends ``statement``.
+
+    It loses the COMMIT ``before`` it reaches the server, or only its acknowledgement ``after`` the server commits.
+    """
 
     statement: bytes
     when: Literal["before", "after"]
@@ -23,7 +25,7 @@ class LostCommit:
 
 @dataclass(eq=False)
 class _Connection:
-    """A client's connection and ours to the server."""
+    """A client's connection, and the proxy's connection to the server."""
 
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
@@ -37,8 +39,7 @@ class _Connection:
 
 
 class Proxy:
-    """Forwards connections to ``target`` (a port of this machine). ``pause``: seconds before each 64 KiB from a
-    client."""
+    """Forwards connections to ``target``, a local port. ``pause`` is in seconds before each 64 KiB from a client."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -51,7 +52,7 @@ class Proxy:
 
     @contextmanager
     def running(self) -> Iterator["Proxy"]:
-        """Run the proxy in a thread; ``port`` is where it listens."""
+        """Run the proxy in a thread. It listens on ``port``."""
         thread = threading.Thread(target=lambda: asyncio.run(self._listen()), name="proxy", daemon=True)
         thread.start()
         if not self._listening.wait(30):
@@ -77,7 +78,7 @@ class Proxy:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Cut every connection and accept none, for the length of the block: the server is away."""
+        """Cut every connection and accept none during the block, as if the server were away."""
         self._refusing = True
         self.cut()
         try:
@@ -135,7 +136,7 @@ class Proxy:
         connection.client.close()
 
     def _is_lost(self, data: bytes, connection: _Connection) -> bool:
-        """Whether this request is a COMMIT that must not arrive; also notes one whose answer must not."""
+        """Whether this request is a COMMIT to lose. If only its answer must be lost, mark the connection."""
         lost = self.lost_commit
         if lost is None or lost.happened.is_set():
             return False

@@ -1,5 +1,4 @@
-"""No fault of a machine, but all that organizers and teams may do at once: publication, thresholds, picks and the close
-in the same second."""
+"""Races instead of machine faults: publications, thresholds, picks and the close in the same second."""
 
 import threading
 import time
@@ -17,7 +16,7 @@ RACING_SECONDS = 3.5
 
 
 def close_and_publish(situation: Situation) -> None:
-    """Close the competition, change both thresholds, pick and publish at once, again and again for some seconds."""
+    """Repeatedly change both thresholds, pick and publish for some seconds, while the competition closes."""
     situation.reach(("recorded", "private"))
     admin, slug = situation.stack.admin, situation.traffic.slug
     changed = {"closes_at": (datetime.now(UTC) + CLOSES_IN).isoformat()}
@@ -38,12 +37,12 @@ def close_and_publish(situation: Situation) -> None:
     def pick(team: int) -> None:
         with situation.traffic.client(team) as client:
             own = client.get(f"/competitions/{slug}/submissions")["submissions"]
-            wanted = [each["id"] for each in own if each["status"] == "scored"][:1]
+            wanted = [entry["id"] for entry in own if entry["status"] == "scored"][:1]
             client.put(f"/competitions/{slug}/picks", {"submissions": wanted})
             picked[team] = wanted
 
     tuning = [partial(retune, kind) for kind in ("public", "private")]
-    refusals = _at_once([publish, *tuning, *(partial(pick, team) for team in situation.traffic.accounts)])
+    refusals = _race([publish, *tuning, *(partial(pick, team) for team in situation.traffic.accounts)])
     situation.acts = {"published": published, "thresholds": len(chosen), "picks": picked}
     situation.log.append(
         f"closed; {len(published)} publications, {len(chosen)} thresholds, picks of {len(picked)} teams;"
@@ -51,8 +50,8 @@ def close_and_publish(situation: Situation) -> None:
     )
 
 
-def _at_once(acts: list[Callable[[], None]]) -> Counter[str]:
-    """Repeat each act in a thread of its own; refusals do not end it, and are counted."""
+def _race(acts: list[Callable[[], None]]) -> Counter[str]:
+    """Repeat each act in its own thread, and count the refusals by slug."""
     end = time.monotonic() + RACING_SECONDS
     refusals = Counter[str]()
 

@@ -1,4 +1,4 @@
-"""The report: one JSON line a round, and what was counted."""
+"""The report: one JSON line per round, and the counts."""
 
 import json
 import re
@@ -15,50 +15,51 @@ AT_STEP = r"^at (\w+) of entry"
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:
-    """The rounds so far; none if there is no report."""
+    """The rounds so far. Empty if there is no report."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def append(path: Path, outcome: Outcome) -> None:
-    """Add a round."""
     with path.open("a") as file:
         file.write(json.dumps(outcome.as_json()) + "\n")
 
 
 def next_seed(rounds: Iterable[dict[str, Any]]) -> int:
-    """The seed after the last one."""
-    return max((each["seed"] for each in rounds), default=-1) + 1
+    return max((outcome["seed"] for outcome in rounds), default=-1) + 1
 
 
 def newest_of(rounds: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The last run of each seed: a seed that broke a promise is run again once its cause is fixed."""
-    return list({each["seed"]: each for each in rounds}.values())
+    """The last run of each seed. Seeds that broke a promise are run again after a fix."""
+    return list({outcome["seed"]: outcome for outcome in rounds}.values())
 
 
 def summary_of(runs: list[dict[str, Any]]) -> str:
-    """Markdown tables of the newest run of each seed: by kind of fault, rounds that counted, that were skipped, and
-    that broke a promise; by step, the faults that began there. Seeds run again after a broken promise are named."""
+    """Markdown tables of the last run of each seed.
+
+    The first table counts rounds by kind of fault: completed, skipped, and with a broken promise. The second counts
+    faults by the step at which they began. The text lists seeds that were run again after a broken promise.
+    """
     rounds = newest_of(runs)
     counted, skipped, broken = Counter[str](), Counter[str](), Counter[str]()
     entries = Counter[str]()
-    for each in rounds:
-        for kind in each["kinds"]:
-            skipped[kind] += each["skipped"] is not None
-            counted[kind] += each["skipped"] is None
-            broken[kind] += bool(each["violations"])
-        entries.update(each["entries"])
-    whole = [each for each in rounds if each["skipped"] is None]
+    for outcome in rounds:
+        for kind in outcome["kinds"]:
+            skipped[kind] += outcome["skipped"] is not None
+            counted[kind] += outcome["skipped"] is None
+            broken[kind] += bool(outcome["violations"])
+        entries.update(outcome["entries"])
+    whole = [outcome for outcome in rounds if outcome["skipped"] is None]
     lines = ["| fault | rounds | skipped | with a broken promise |", "|---|---:|---:|---:|"]
     lines += [f"| `{kind}` | {counted[kind]} | {skipped[kind]} | {broken[kind]} |" for kind in KINDS]
     ended = ", ".join(f"{count:,} {status}" for status, count in sorted(entries.items()) if status != "attempts")
     head = (
-        f"{len(whole):,} rounds, {sum(bool(each['violations']) for each in whole):,} with a broken promise;"
+        f"{len(whole):,} rounds, {sum(bool(outcome['violations']) for outcome in whole):,} with a broken promise;"
         f" {entries['attempts']:,} uploads tried. Entries by outcome: {ended or 'none'}."
     )
-    former = sorted(each["seed"] for each in runs if each["violations"] and each not in rounds)
-    if former:
-        head += f" Seeds run again after a broken promise: {', '.join(map(str, former))}."
-    steps = Counter(step for each in whole for text in each["faults"] for step in re.findall(AT_STEP, text))
+    rerun = sorted(run["seed"] for run in runs if run["violations"] and run not in rounds)
+    if rerun:
+        head += f" Seeds run again after a broken promise: {', '.join(map(str, rerun))}."
+    steps = Counter(step for outcome in whole for text in outcome["faults"] for step in re.findall(AT_STEP, text))
     lines += ["", "| step at which a fault began | faults |", "|---|---:|"]
     lines += [f"| {step} | {steps[step]:,} |" for step in STEPS]
     return "\n".join([head, "", *lines, ""])

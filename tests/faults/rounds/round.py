@@ -1,4 +1,4 @@
-"""One round: teams upload, a seeded fault happens, and once everything is at rest every invariant is checked."""
+"""One round: teams upload, a seeded fault happens, and every invariant is checked once everything is at rest."""
 
 import threading
 import time
@@ -20,49 +20,48 @@ from tests.faults.rounds.steps import UNFINISHED_JOBS
 from tests.faults.rounds.traffic import make_traffic
 
 OUTAGE_SECONDS = (2.0, 8.0)
-"""How long something is away or silent: around the lease, so that some outages outlast it."""
+"""Shortest and longest outage. Some are longer than a lease."""
 REST_SECONDS = 150.0
-"""How long a round waits until everything is at rest."""
+"""Maximum wait until everything is at rest."""
 
 
 @dataclass
 class Outcome:
-    """What a round did and found."""
+    """The result of a round."""
 
     seed: int
     kinds: list[str]
     skipped: str | None = None
     faults: list[str] = field(default_factory=list)
     entries: dict[str, int] = field(default_factory=dict)
-    """Attempts, and entries by their status."""
+    """The number of attempts, and of entries by status."""
     violations: list[str] = field(default_factory=list)
     seconds: float = 0.0
     lease: int = LEASE_SECONDS
 
     def as_json(self) -> dict[str, Any]:
-        """A line of the report."""
         return asdict(self)
 
 
 def plan_of(seed: int) -> list[str]:
-    """The kinds of fault of a round: each in turn, and for some seeds a second one."""
+    """The kinds of fault of a round. Kinds take turns, and some seeds have a second one."""
     names = tuple(KINDS)
     rng = Random(f"plan {seed}")
     first = names[seed % len(names)]
     second = [rng.choice(SECOND)] if rng.random() < SECOND_SHARE else []
-    return [first, *(each for each in second if each != first)]
+    return [first, *(kind for kind in second if kind != first)]
 
 
 def run_round(stack: Stack, seed: int, kinds: list[str] | None = None) -> Outcome:
-    """Run the round of a seed; ``kinds`` instead of those of the plan."""
+    """Run the round of a seed. ``kinds`` replace those of its plan."""
     began = time.monotonic()
     outcome = Outcome(seed, kinds or plan_of(seed))
     try:
         _run(stack, outcome)
     except Skipped as reason:
         outcome.skipped = str(reason)
-    except Exception:  # noqa: BLE001 - whatever it is, the round has not shown what it should
-        outcome.violations.append(f"the round broke off: {traceback.format_exc()}")
+    except Exception:  # noqa: BLE001 - after any error, the round has proved nothing
+        outcome.violations.append(f"the round was aborted: {traceback.format_exc()}")
     if stack.supervisor.failure is not None:
         outcome.violations.append(f"the service has ended: {stack.supervisor.failure}")
     outcome.seconds = round(time.monotonic() - began, 1)
@@ -89,11 +88,11 @@ def _run(stack: Stack, outcome: Outcome) -> None:
     outcome.entries = _counts(stack, traffic.slug) | {"attempts": len(traffic.attempts)}
     if situation.lost_zips and not outcome.violations:
         _restore(situation)
-        outcome.violations += [f"after the zip came back: {each}" for each in _broken(situation)]
+        outcome.violations += [f"after the zip was restored: {sentence}" for sentence in _broken(situation)]
 
 
 def _wait_for_a_whole_day() -> None:
-    """No round begins in the last minutes of a UTC day, whose limits its entries are counted by."""
+    """Do not begin a round in the last minutes of a UTC day, because entries count towards a daily limit."""
     moment = datetime.now(UTC)
     left = (utc_day(moment)[1] - moment).total_seconds()
     if left < 2 * REST_SECONDS:
@@ -101,7 +100,7 @@ def _wait_for_a_whole_day() -> None:
 
 
 def _inject(outcome: Outcome, situations: list[Situation]) -> None:
-    """Run the faults, each in a thread of its own."""
+    """Run each fault in its own thread."""
     skipped: list[Skipped] = []
 
     def inject(kind: str, situation: Situation) -> None:
@@ -110,7 +109,7 @@ def _inject(outcome: Outcome, situations: list[Situation]) -> None:
         except Skipped as reason:
             skipped.append(reason)
         except Exception:  # noqa: BLE001
-            outcome.violations.append(f"the fault {kind} broke off: {traceback.format_exc()}")
+            outcome.violations.append(f"the fault {kind} was aborted: {traceback.format_exc()}")
 
     threads = [
         threading.Thread(target=inject, args=pair, daemon=True) for pair in zip(outcome.kinds, situations, strict=True)
@@ -124,7 +123,7 @@ def _inject(outcome: Outcome, situations: list[Situation]) -> None:
 
 
 def _joined(situations: list[Situation]) -> Situation:
-    """The first fault's situation, with what the second has done."""
+    """The first fault's situation, merged with those of the others."""
     first = situations[0]
     for other in situations[1:]:
         first.log += other.log
@@ -135,7 +134,7 @@ def _joined(situations: list[Situation]) -> Situation:
 
 
 def wait_for_rest(stack: Stack, slug: str) -> None:
-    """Wait until all parts run and no work of the round is left."""
+    """Wait until all parts run and the round has no unfinished jobs, entries or uploads."""
 
     def is_at_rest() -> bool:
         with suppress(psycopg2.Error):
@@ -160,8 +159,7 @@ def _broken(situation: Situation) -> list[str]:
 
 
 def _restore(situation: Situation) -> None:
-    """Bring lost zips back, as an operator does from a backup, and queue what has failed again: then it is as if
-    nothing had been."""
+    """Restore lost zips, as an operator does from a backup, and queue the failed jobs again."""
     for path, body in situation.lost_zips.values():
         path.write_bytes(body)
     situation.lost_zips.clear()

@@ -1,4 +1,4 @@
-"""What a fault may use: the service, the teams' traffic, a random generator, and the moment to begin."""
+"""The state of a round for its faults: the service, the teams' traffic, a random generator and the moment to begin."""
 
 import time
 from collections.abc import Collection
@@ -16,35 +16,34 @@ from tests.faults.rounds.steps import STEPS
 from tests.faults.rounds.traffic import Traffic
 
 STEP_SECONDS = 30.0
-"""How long a fault waits for its step; then it begins all the same."""
+"""Maximum wait of a fault for its step. After that, the fault begins anyway."""
 
 
 class Skipped(Exception):
-    """A fault that this machine cannot have, with the reason."""
+    """This machine cannot produce the fault, for the given reason."""
 
 
 @dataclass
 class Situation:
-    """One round, as its faults see it. ``outage``: seconds that something is away or silent for."""
+    """One round, as its faults see it. ``outage`` is the length of an outage in seconds."""
 
     stack: Stack
     traffic: Traffic
     rng: Random
     outage: float
     victims: set[str] = field(default_factory=set)
-    """Ids of entries that may fail, because the fault took their zip from them."""
+    """The IDs of entries that may fail because the fault removed their zip."""
     lost_zips: dict[str, tuple[Path, bytes]] = field(default_factory=dict)
-    """Where the zips of victims were, and what they were, if the fault has not restored them."""
+    """By victim: path and content of the zip, unless the fault has restored it."""
     any_may_fail: bool = False
-    """Whether every entry may fail: each attempt was killed."""
+    """Whether any entry may fail, because every attempt was killed."""
     acts: dict[str, Any] = field(default_factory=dict)
-    """What organizers and teams were told to have happened (:mod:`tests.faults.rounds.race_faults`)."""
+    """Acts that the service confirmed to organizers and teams (:mod:`tests.faults.rounds.race_faults`)."""
     log: list[str] = field(default_factory=list)
-    """What the fault did, for the report."""
+    """The actions of the fault, for the report."""
 
     def reach(self, steps: Collection[str] = tuple(STEPS)) -> str:
-        """Wait until as many entries as the seed says have reached a step that the seed chooses, and a moment more;
-        returns the step."""
+        """Wait until a random number of entries have reached a random step, plus a moment. Returns the step."""
         step = self.rng.choice(tuple(steps))
         count = self.rng.randint(1, 3)
         pause = self.rng.uniform(0, 0.2)
@@ -60,15 +59,15 @@ class Situation:
         return step
 
     def begin(self) -> None:
-        """Let the teams begin; for faults that come before."""
+        """Let the teams begin. Only for kinds in ``BEFORE``."""
         self.traffic.begin.set()
 
     def last(self) -> None:
-        """Let the outage last."""
+        """Wait for the length of the outage."""
         time.sleep(self.outage)
 
     def last_readable(self) -> None:
-        """Let the outage last, while every visitor can still read the boards."""
+        """Wait for the length of the outage and check that visitors can read the boards."""
         end = time.monotonic() + self.outage
         path = f"/api/v1/competitions/{self.traffic.slug}/leaderboard"
         while time.monotonic() < end:

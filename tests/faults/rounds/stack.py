@@ -24,7 +24,7 @@ from deploy.standalone import service
 from deploy.standalone.child_process import Child
 from deploy.standalone.data_folder import METRICS, open_data_folder
 from deploy.standalone.database_roles import APP
-from deploy.standalone.ephemeral import MEMORY as MEMORY  # noqa: PLC0414 - where processes leave what they share
+from deploy.standalone.ephemeral import MEMORY as MEMORY  # noqa: PLC0414 - for clock_faults
 from deploy.standalone.ephemeral import _memory_folder
 from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port
@@ -38,7 +38,7 @@ from tests.faults.rounds.proxy import Proxy
 
 REPOSITORY = Path(__file__).parents[3]
 LEASE_SECONDS = 6
-"""Short enough for a round, and long enough for a worker that waits for the processor on a busy machine."""
+"""Short enough for a round, and long enough for a worker on a busy machine."""
 SHORTENED = {
     "KENNEL_LEASE_SECONDS": str(LEASE_SECONDS),
     "KENNEL_SWEEP_SECONDS": "1",
@@ -46,7 +46,7 @@ SHORTENED = {
 }
 RATES = {"KENNEL_RATES": json.dumps({"request": "1000000/minute"})}
 DISKS = {"data": "1500m", "blobs": "400m", "scratch": "200m"}
-"""The tmpfs that root mounts for each folder, with its size, so that it can be filled."""
+"""By folder: the size of the tmpfs that root mounts there. A fault can fill it."""
 ALL_QUEUES = "check,uploads,sweep,score,prepare,compare,release,ratings,evidence,recover,rescore"
 WORKERS = ("checker", "scorer", "second")
 OWN_PARTS = ("api", *WORKERS, "beat")
@@ -54,7 +54,7 @@ FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float) -> Any:
-    """Poll until ``condition`` holds; ``TimeoutError`` names what did not come."""
+    """Poll until ``condition`` is true and return its value. A ``TimeoutError`` names ``what``."""
     end = time.monotonic() + seconds
     while True:
         if answer := condition():
@@ -66,7 +66,7 @@ def until(condition: Callable[[], Any], what: str, seconds: float) -> Any:
 
 @dataclass
 class Stack:
-    """A running service. ``environments`` are those of its own parts, which a restart reads again."""
+    """A running service. A part that restarts reads its environment from ``environments`` again."""
 
     folder: Path
     supervisor: Supervisor
@@ -85,15 +85,14 @@ class Stack:
 
     @property
     def client_url(self) -> str:
-        """Where the teams reach the service: through the proxy."""
+        """The service's URL for teams, which leads through the proxy."""
         return f"http://127.0.0.1:{self.web.port}"
 
     def part(self, name: str) -> SupervisedChild:
-        """A part by its name."""
         return next(part for part in self.supervisor._parts if part.child.name == name)
 
     def processes(self, name: str) -> list[psutil.Process]:
-        """The processes of a part that live, the parent first."""
+        """The live processes of a part, parent first."""
         running = self.part(name).running
         if running is None or running.ended.is_set():
             return []
@@ -103,16 +102,16 @@ class Stack:
         return []
 
     def running(self, names: Collection[str]) -> dict[str, int | None]:
-        """The process number of each of the parts ``names``."""
+        """The process ID of each part, None for parts that do not run."""
         return {name: process.pid if (process := self.part(name).running) is not None else None for name in names}
 
     def forgive_crashes(self) -> None:
-        """Let the next restart come without a delay that grew: rounds are faster than crashes."""
+        """Reset the restart delays, because rounds crash parts unusually often."""
         for part in self.supervisor._parts:
             part.restarts._next = part.restarts.first
 
     def send_signal(self, name: str, signum: signal.Signals, *, parent: bool = True, children: bool = True) -> int:
-        """Signal a part's parent, its children, or both; returns how many processes there were."""
+        """Signal a part's parent process, its children or both. Returns the number of processes."""
         processes = self.processes(name)
         chosen = (processes[:1] if parent else []) + (processes[1:] if children else [])
         for process in chosen:
@@ -123,7 +122,7 @@ class Stack:
 
     @contextmanager
     def stopped(self, name: str) -> Iterator[None]:
-        """A part whose processes stand still (SIGSTOP) for the length of the block."""
+        """Stop a part's processes (SIGSTOP) during the block."""
         processes = self.processes(name)
         for process in processes:
             with suppress(psutil.Error):
@@ -137,7 +136,7 @@ class Stack:
 
     @contextmanager
     def extra_part(self, child: Child) -> Iterator[None]:
-        """One more part, for the length of the block."""
+        """Run one more part during the block."""
         self.supervisor.start(child)
         part = self.supervisor._parts[-1]
         try:
@@ -147,20 +146,20 @@ class Stack:
             self._end(part)
 
     def _end(self, part: SupervisedChild) -> None:
-        part._outcome = "failed"  # so that its end counts as requested
+        part._outcome = "failed"  # its end then counts as requested
         running = part.running
         if running is not None:
             running.kill()
             running.ended.wait(10)
 
     def connect(self) -> Connection:
-        """A superuser's connection, past the proxy, that commits every statement."""
+        """A superuser's connection that bypasses the proxy and commits every statement."""
         connection = psycopg2.connect(self.admin_dsn, connect_timeout=5)
         connection.autocommit = True
         return connection
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """The rows of a query, past the proxy."""
+        """The rows of a query that bypasses the proxy."""
         connection = self.connect()
         try:
             with connection.cursor() as cursor:
@@ -170,7 +169,7 @@ class Stack:
             connection.close()
 
     def redis(self) -> RedisClient:
-        """The queue server, past the proxy."""
+        """A client of the queue server that bypasses the proxy."""
         return RedisClient.from_url(self.redis_url, socket_timeout=5, socket_connect_timeout=5)
 
     def is_ready(self) -> bool:
@@ -183,7 +182,7 @@ class Stack:
 
 @contextmanager
 def running_stack(log_file: Path) -> Iterator[Stack]:
-    """Start everything in a new folder in memory, and end it."""
+    """Run everything in a new folder in memory during the block."""
     with ExitStack() as resources:
         folder = Path(tempfile.mkdtemp(prefix="kennel-faults-", dir=_memory_folder()))
         resources.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -200,7 +199,7 @@ def running_stack(log_file: Path) -> Iterator[Stack]:
 
 
 def _mount(path: Path, size: str) -> bool:
-    """Mount a tmpfs; False without the right to."""
+    """Mount a tmpfs. False without the permission to."""
     if os.geteuid() != 0:
         return False
     command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0711", "tmpfs", str(path)]
@@ -235,7 +234,7 @@ def _started(
         }
         port = free_port()
         environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", **RATES, **SHORTENED, **addresses}
-        # What checks the service afterwards goes past the proxies.
+        # The checks bypass the proxies.
         direct = {**addresses, "DATABASE_URL": postgres.app_url, "REDIS_URL": redis.url, **SHORTENED}
         settings = read_settings(direct)
         migrations.upgrade(settings.migration_url, APP)
@@ -255,9 +254,9 @@ def _started(
 
 
 def _children(environment: Mapping[str, str], data: Path, port: int) -> list[Child]:
-    """The service's own processes, and one more worker for all queues, that takes over what another has lost."""
+    """The service's own processes, and one more worker for all queues, which takes over jobs that another lost."""
     children = service.service_children(environment, data, port)
     scorer = next(child for child in children if child.name == "scorer")
     queues = str(scorer.argv[list(scorer.argv).index("-Q") + 1])
-    argv = [str(each).replace(queues, ALL_QUEUES).replace("scorer@%h", "second@%h") for each in scorer.argv]
+    argv = [str(word).replace(queues, ALL_QUEUES).replace("scorer@%h", "second@%h") for word in scorer.argv]
     return [*children, replace(scorer, name="second", argv=argv)]

@@ -20,7 +20,7 @@ STEPS = MappingProxyType(
         "evidence": f"{STARTED} 'evidence'",
     }
 )
-"""By step: how many entries of a round have reached it."""
+"""By step: the query for the number of entries that have reached it."""
 
 UNFINISHED_JOBS = f"""
 SELECT (SELECT count(*) {JOBS} WHERE c.slug = %(slug)s AND j.state IN ('waiting', 'running')),
@@ -28,4 +28,4 @@ SELECT (SELECT count(*) {JOBS} WHERE c.slug = %(slug)s AND j.state IN ('waiting'
        (SELECT count(*) FROM uploads u JOIN competitions c ON c.id = u.competition_id
         WHERE c.slug = %(slug)s AND u.state = 'receiving' AND u.completed_at IS NOT NULL)
 """
-"""Unfinished jobs, entries that have not ended, whole uploads of which no entry has been made."""
+"""The numbers of unfinished jobs, unfinished entries, and complete uploads without an entry."""

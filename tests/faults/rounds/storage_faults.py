@@ -1,4 +1,4 @@
-"""Faults of storage: full disks, a database without writes, zips that vanish or change, lost COMMITs."""
+"""Storage faults: full disks, a read-only database, missing or altered zips, lost COMMITs."""
 
 import os
 import time
@@ -25,13 +25,13 @@ STATEMENTS = (
     b"UPDATE jobs",
     b"INSERT INTO evidence",
 )
-"""What the transaction has done whose COMMIT is lost."""
+"""Statements of the transactions that may lose their COMMIT."""
 
 
 def full_disks(disks: Collection[str], situation: Situation) -> None:
-    """Disks are full, to the last byte, for the length of the outage; the boards can still be read."""
+    """Fill disks to the last byte for the length of the outage. The boards stay readable."""
     if not situation.stack.mounted:
-        raise Skipped("a full disk needs root, for a tmpfs of its own")
+        raise Skipped("a full disk needs root, to mount a tmpfs")
     situation.reach()
     fillers = [situation.stack.folder / disk / "filler" for disk in disks]
     try:
@@ -45,7 +45,7 @@ def full_disks(disks: Collection[str], situation: Situation) -> None:
 
 
 def read_only_database(situation: Situation) -> None:
-    """PostgreSQL takes no writes for the length of the outage, as after a failover; the boards can still be read."""
+    """Let PostgreSQL refuse writes for the length of the outage, as after a failover. The boards stay readable."""
     situation.reach()
     try:
         _set_read_only(situation, "on")
@@ -62,7 +62,7 @@ def _set_read_only(situation: Situation, value: str) -> None:
 
 
 def fill(path: Path) -> int:
-    """Write a file until nothing more fits; returns its bytes."""
+    """Write a file until nothing more fits. Returns its size in bytes."""
     size = FILLER_BYTES
     written = 0
     with path.open("wb", buffering=0) as file:
@@ -75,8 +75,11 @@ def fill(path: Path) -> int:
 
 
 def lose_zip(change: Callable[[Path], None], what: str, situation: Situation) -> None:
-    """The zip of an entry that waits for its check or its score is gone or altered, and its decoded images with it, as
-    on another machine. For one of two seeds it comes back at once, else after the entry has failed."""
+    """Remove or alter the zip of an entry that waits for its check or score.
+
+    The entry's decoded images are removed, as on another machine. Every second seed restores the zip within a second;
+    the others restore it after the entry has failed.
+    """
     situation.reach(("accepted", "checking", "queued", "scoring", "recorded"))
     query = (
         "SELECT s.id, s.blob_key FROM submissions s JOIN competitions c ON c.id = s.competition_id"
@@ -105,7 +108,7 @@ def alter(path: Path) -> None:
 
 
 def lose_commit(when: Literal["before", "after"], situation: Situation) -> None:
-    """The COMMIT of one transaction is lost, before or after PostgreSQL has it; the connection breaks."""
+    """Lose the COMMIT of one transaction before or after it reaches PostgreSQL, and cut the connection."""
     lost = LostCommit(situation.rng.choice(STATEMENTS), when)
     proxy = situation.stack.database
     proxy.lost_commit = lost

@@ -1,4 +1,4 @@
-"""Teams that upload entries through the real client, by tus or in one request, and go on when something fails."""
+"""Teams that upload entries through the real client, by tus or in one request, and retry after failures."""
 
 import hashlib
 import io
@@ -23,7 +23,7 @@ from tests.faults.rounds.stack import Stack
 IMAGES, SIZE = 64, 16
 TEAMS = 4
 ENTRIES = 3
-"""Uploads of a team, one more than it may make on a day."""
+"""Uploads per team, one more than its daily limit."""
 DAILY_LIMIT = 2
 PATIENCE = 90.0
 """Seconds after which a client gives up."""
@@ -35,7 +35,7 @@ Way = Literal["tus", "post"]
 
 @dataclass
 class Attempt:
-    """One entry that a team tries to hand in under one Idempotency-Key, and all that it was told."""
+    """One entry that a team tries to submit under one Idempotency-Key, with the service's answers."""
 
     team: int
     key: str
@@ -43,15 +43,15 @@ class Attempt:
     way: Way
     body: bytes = field(repr=False)
     accepted: set[str] = field(default_factory=set)
-    """Ids in answers of 2xx: at most one."""
+    """The IDs in 2xx responses, at most one."""
     refused: str | None = None
-    """The slug of the refusal that ended it."""
+    """The slug of the final refusal."""
     cancelled: bool = False
     """Whether a cancellation was confirmed."""
 
 
 def damaged(body: bytes) -> bytes:
-    """The zip with one byte of its first image changed: its directory is as it was."""
+    """The zip with one changed byte in its first image, and an unchanged directory."""
     at = body.index(b"IDAT") + 20
     return body[:at] + bytes([body[at] ^ 0xFF]) + body[at + 1 :]
 
@@ -67,10 +67,10 @@ class Traffic:
     accounts: dict[int, tuple[str, str]]
     """By team: handle and token."""
     cancelling: int | None
-    """The team that tries to cancel what it has handed in."""
+    """The team that tries to cancel its entries."""
     errors: list[str] = field(default_factory=list)
     begin: threading.Event = field(default_factory=threading.Event)
-    """Set once the teams may begin."""
+    """Set when the teams may begin."""
     _threads: list[threading.Thread] = field(default_factory=list)
     _reading: threading.Event = field(default_factory=threading.Event)
 
@@ -79,13 +79,13 @@ class Traffic:
         return ApiClient(self.stack.client_url, self.accounts[team][1])
 
     def direct_client(self, team: int) -> ApiClient:
-        """A team's client, past the proxy."""
+        """A team's client that bypasses the proxy."""
         return ApiClient(self.stack.url, self.accounts[team][1])
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Let the teams begin; at the end wait for all of them."""
-        self._threads = [threading.Thread(target=self._hand_in, args=[team], daemon=True) for team in self.accounts]
+        """Start the teams, and wait for all of them at the end."""
+        self._threads = [threading.Thread(target=self._submit_all, args=[team], daemon=True) for team in self.accounts]
         reader = threading.Thread(target=self._read_boards, daemon=True)
         for thread in (*self._threads, reader):
             thread.start()
@@ -97,10 +97,10 @@ class Traffic:
             self._reading.set()
             reader.join(60)
 
-    def _hand_in(self, team: int) -> None:
+    def _submit_all(self, team: int) -> None:
         self.begin.wait(PATIENCE)
         with self.client(team) as client:
-            for attempt in (each for each in self.attempts if each.team == team):
+            for attempt in (attempt for attempt in self.attempts if attempt.team == team):
                 try:
                     self._try(client, attempt)
                 except Exception as error:  # noqa: BLE001 - it becomes a violation
@@ -142,7 +142,7 @@ class Traffic:
             attempt.cancelled = client.post(f"/submissions/{submission}/cancel")["status"] == "cancelled"
 
     def _read_boards(self) -> None:
-        """Keep the boards of the web process in its cache, so that it must notice every change."""
+        """Keep the boards in the web process's cache, which must then notice every change."""
         with ApiClient(self.stack.client_url) as client:
             while not self._reading.wait(0.1):
                 with suppress(Refused):
@@ -150,7 +150,7 @@ class Traffic:
 
 
 def make_traffic(stack: Stack, seed: int, **changes: Any) -> Traffic:
-    """A new competition with prepared references, and teams with what they will hand in."""
+    """A new competition with prepared references, and teams with the entries that they will submit."""
     rng = Random(seed)
     slug = f"round-{seed}-{time.monotonic_ns()}"
     limits = {"image_count": IMAGES, "image_size": SIZE, "daily_limit": DAILY_LIMIT, "pending_limit": 2}
