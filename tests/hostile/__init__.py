@@ -1,11 +1,11 @@
-"""Hostile input by the thousands: seeded, counted, each refused by name or accepted rightly.
+"""Thousands of seeded hostile inputs. Each must be refused by name or accepted correctly.
 
-input: one hostile input, and what must become of it
-pngs, zips, onnx_models: the generators of inputs, each a sound file with some changes
-onnx_reading: the images that an ONNX file makes, by the reader of generators and by onnx's own reference
-judge: gives an input to the reader and compares the outcome with what must become of it
-batch: the confined process that judges many inputs, with its memory, time and attempts to reach beyond itself watched
-run: starts such processes, and names the input that ends one
-fuzz: inputs that atheris grows by the coverage of the readers, where it is installed
-report, __main__: what was counted; ``python -m tests.hostile`` judges thousands and keeps it
+- input: one hostile input and its required outcome
+- pngs, zips, onnx_models: generators of inputs, which are sound files with some changes
+- onnx_reading: the images of an ONNX file, from Kennel's reader and from onnx's reference evaluator
+- judge: passes an input to the reader and checks the outcome
+- batch: the confined process that judges many inputs and records memory, time and escapes
+- run: starts such processes, and names an input that ends its process
+- fuzz: coverage-guided inputs from atheris, if it is installed
+- report, __main__: the counts; ``python -m tests.hostile`` judges thousands of inputs and writes the report
 """

@@ -1,4 +1,4 @@
-"""``python -m tests.hostile``: judge thousands of hostile inputs, and keep what was counted."""
+"""``python -m tests.hostile``: judge thousands of hostile inputs and write the report."""
 
 import argparse
 import json
@@ -14,12 +14,12 @@ PAGE = REPOSITORY / "benchmarks" / "HOSTILE.md"
 
 
 def main() -> int:
-    """Judge the inputs; the exit status is 1 if one was wrong, escaped, or took too much."""
+    """Judge the inputs. The exit status is 1 if an input was judged wrong, escaped, or took too much time or memory."""
     parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
     counted = [count(sort, judge_inputs(sort, number, first=options.first)) for sort, number in INPUTS.items()]
-    sorts = {each.sort: each.as_json() for each in counted}
+    sorts = {counts.sort: counts.as_json() for counts in counted}
     command = f"python -m tests.hostile --first {options.first}"
     document = {
         "command": command,
@@ -29,10 +29,10 @@ def main() -> int:
     }
     RESULTS.write_text(json.dumps(document, indent=1) + "\n")
     PAGE.write_text(page_of(document))
-    for each in counted:
-        print(f"{each.sort}: {each.inputs:,} inputs, {len(each.wrong)} wrong, {len(each.escapes)} escapes")
-        print(*each.faults[:20], sep="\n")
-    return int(any(each.faults for each in counted))
+    for counts in counted:
+        print(f"{counts.sort}: {counts.inputs:,} inputs, {len(counts.wrong)} wrong, {len(counts.escapes)} escapes")
+        print(*counts.faults[:20], sep="\n")
+    return int(any(counts.faults for counts in counted))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""The process that judges many inputs: ``python -m tests.hostile.batch zip|onnx FIRST COUNT``, a line of JSON for each.
+"""Judges many inputs: ``python -m tests.hostile.batch zip|onnx FIRST COUNT`` prints a line of JSON for each.
 
-It is confined as the sandbox is, so that whatever an input makes it reach for beyond itself fails, and is told by an
-audit hook, too: files, sockets, programs. Memory is limited as a whole; time and memory are measured for each input.
+The process is confined like the sandbox. If an input makes it access files, sockets or programs, the access fails and
+an audit hook reports it. The process has a memory limit. It measures time and memory for each input.
 """
 
-import encodings.unicode_escape  # noqa: F401 - what says names of files imports it when it is first needed
+import encodings.unicode_escape  # noqa: F401 - loaded now, because Python imports it lazily for file names
 import json
 import os
 import resource
@@ -19,17 +19,17 @@ from tests.hostile.judge import Verdict, judge_onnx, judge_zip
 from tests.hostile.zips import hostile_zip
 
 MEMORY_BYTES = 2 << 30
-"""Address space for all inputs of a process, beyond what the libraries take; each thread reserves some of it."""
+"""Address space for all inputs of a process, in addition to that of the libraries. Threads reserve a part of it."""
 FIRST_REHEARSED, REHEARSED = 10**9, 200
-"""Inputs that are judged before the process is confined, so that libraries import what they will need."""
+"""Inputs to judge before the process is confined, because libraries import modules lazily."""
 OUTSIDE = ("open", "socket.", "subprocess.", "os.", "shutil.", "ctypes.", "import")
-"""Audit events of Python that reach beyond the process."""
+"""Python's audit events for access outside the process."""
 THREADS = 8
-"""That can be started beside the running one: zips are unpacked in threads."""
+"""Threads that the process may start. Zips are unpacked in threads."""
 
 
 def judge_of(kind: str) -> Callable[[int], Verdict]:
-    """The judge of inputs of this kind by their seeds, after whatever libraries it needs are imported."""
+    """The function that judges inputs of this kind by seed. Imports its libraries."""
     if kind == "zip":
         return lambda seed: judge_zip(hostile_zip(seed))
     from tests.hostile.onnx_models import CHANGES, hostile_onnx  # noqa: PLC0415 - zips need neither onnx nor torch
@@ -45,13 +45,13 @@ def main(kind: str, first: int, count: int) -> None:
     judge = judge_of(kind)
     for seed in range(FIRST_REHEARSED, FIRST_REHEARSED + REHEARSED):
         judge(seed)
-    while len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208 - a thread that has ended is listed for a moment
+    while len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208 - an ended thread stays listed for a moment
         time.sleep(0.01)
     reached: list[str] = []
     limit_memory(MEMORY_BYTES)
     missing = missing_measures(confine(open_files=16, threads=THREADS))
     before = _peak_bytes()
-    _tell({"missing": missing})
+    _print({"missing": missing})
     sys.addaudithook(
         lambda event, arguments: reached.append(f"{event} {arguments}"[:200]) if event.startswith(OUTSIDE) else None
     )
@@ -68,10 +68,10 @@ def main(kind: str, first: int, count: int) -> None:
             "reached": reached[:3],
             "grown": _peak_bytes() - before,
         }
-        _tell(line)
+        _print(line)
 
 
-def _tell(line: Mapping[str, Any]) -> None:
+def _print(line: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
@@ -82,4 +82,4 @@ def _peak_bytes() -> int:
 
 if __name__ == "__main__":
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-    os._exit(0)  # what libraries do at the end needs files
+    os._exit(0)  # the exit handlers of libraries need files

@@ -1,7 +1,7 @@
-"""``python -m tests.hostile.fuzz zip|onnx [RUNS]``: inputs that atheris grows by the coverage of our readers.
+"""``python -m tests.hostile.fuzz zip|onnx [RUNS]``: inputs that atheris mutates to cover the readers.
 
-A seeded generator tries what somebody has thought of; this tries what reaches lines that no input reached before.
-``atheris`` is installed beside the project, not with it: it has wheels for few versions of Python.
+The seeded generators only try known attacks. This module tries inputs that reach new lines. ``atheris`` is not a
+dependency of the project and must be installed separately, because it has wheels for few versions of Python.
 """
 
 import sys
@@ -22,7 +22,7 @@ with atheris.instrument_imports(include=["kennel_client", "scorer.archive", "sco
 
 RUNS = 100_000
 SEEDS = 200
-"""Inputs of the generator that it begins with."""
+"""The number of generated inputs that atheris starts with."""
 MAX_BYTES = 1 << 15
 MAX_MEGABYTES = 4096
 READERS: dict[str, tuple[Callable[[bytes], Any], Callable[[int], Any]]] = {
@@ -32,7 +32,7 @@ READERS: dict[str, tuple[Callable[[bytes], Any], Callable[[int], Any]]] = {
 
 
 def main(kind: str, runs: int = RUNS) -> None:
-    """Run until so many inputs were tried, or until one is neither read nor refused by name: that ends the process."""
+    """Try this many inputs. An input that is neither read nor refused by name ends the process."""
     read, seed = READERS[kind]
 
     def try_input(content: bytes) -> None:

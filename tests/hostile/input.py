@@ -1,4 +1,4 @@
-"""One hostile input: bytes, what was done to them, and what must become of them."""
+"""One hostile input: its bytes, the kind of change, and the required outcome."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,18 +6,21 @@ from typing import Any
 
 
 class Fate(Enum):
-    """What must become of an input."""
+    """The required outcome of an input."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
     EITHER = "either"
-    """Random damage: refused, or accepted as what an independent reader finds in it."""
+    """For random damage: refused, or accepted with the images that an independent reader finds."""
 
 
 @dataclass(frozen=True)
 class HostileInput:
-    """``kind`` is what was done. ``truth`` is what an accepted input must give: a zip's pixels, or an ONNX file that
-    makes the same images, where another reader may refuse this one."""
+    """``kind`` is the change. ``truth`` is the required result of an accepted input.
+
+    For a zip, ``truth`` is its pixels. For an ONNX file that other readers may refuse, it is a file that makes the same
+    images.
+    """
 
     kind: str
     content: bytes
@@ -26,7 +29,7 @@ class HostileInput:
 
 
 def combined(fates: list[Fate]) -> Fate:
-    """The fate of an input with several changes: one that must be refused decides."""
+    """The outcome of an input with several changes. It is refused if one of them requires that."""
     for fate in (Fate.REFUSED, Fate.EITHER):
         if fate in fates:
             return fate

@@ -78,7 +78,7 @@ def _not_finite(model: onnx.ModelProto, rng: random.Random) -> bytes:
 
 
 def _huge(_: onnx.ModelProto, rng: random.Random) -> bytes:
-    """A few bytes that ask for tera- and petabytes."""
+    """A few bytes that request tera- and petabytes."""
     by = float(rng.choice([10**4, 10**6, 10**9, float("inf"), float("nan")]))
     nodes = [
         helper.make_node("MatMul", ["z", "matrix"], ["flat"]),
@@ -157,7 +157,7 @@ def _noise(_: onnx.ModelProto, rng: random.Random) -> bytes:
 
 
 def _nested_bytes(_: onnx.ModelProto, rng: random.Random) -> bytes:
-    """Messages within messages, which a careless parser follows down."""
+    """Deeply nested messages, which exhaust a recursive parser."""
     content = b""
     for _level in range(rng.choice([90, 500, 3000])):
         content = b"\x3a" + _length(len(content)) + content
@@ -165,7 +165,7 @@ def _nested_bytes(_: onnx.ModelProto, rng: random.Random) -> bytes:
 
 
 def _length(value: int) -> bytes:
-    """A protobuf length."""
+    """A protobuf varint."""
     parts = []
     while True:
         parts.append((value & 0x7F) | (0x80 if value > 0x7F else 0))
@@ -197,14 +197,16 @@ CHANGES: dict[str, tuple[Change, Fate]] = {
     "onnx: noise": (_noise, Fate.REFUSED),
     "onnx: messages within messages": (_nested_bytes, Fate.REFUSED),
 }
-"""By kind: the change of the model, and what must become of the file."""
+"""By kind: the change to the model, and the required outcome."""
 
 
 def hostile_onnx(seed: int, kind: str | None = None) -> HostileInput:
-    """The hostile ONNX file of a seed, or that of one ``kind``. What an accepted one makes of a latent, onnx's own
-    reference says."""
+    """The hostile ONNX file of a seed, with a random or the given ``kind``.
+
+    onnx's reference evaluator decides which images an accepted file must make.
+    """
     rng = random.Random(seed)
     kind = kind or rng.choice(list(CHANGES))
     change, fate = CHANGES[kind]
-    truth = _bytes(linear_model()) if kind == "onnx: other attributes" else None  # what nobody knows is ignored
+    truth = _bytes(linear_model()) if kind == "onnx: other attributes" else None  # readers ignore unknown attributes
     return HostileInput(kind, change(linear_model(), rng), fate, truth)

@@ -1,4 +1,4 @@
-"""Images that an ONNX file makes of two latents: by the reader of generators, and by onnx's reference."""
+"""Images that an ONNX file makes from two latents, with Kennel's reader and with onnx's reference evaluator."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ SIDE = 2
 
 
 def images_by_reader(content: bytes) -> NDArray[np.generic]:
-    """By the reader that the sandbox uses."""
+    """The images from the reader that the sandbox uses."""
     generator = read_generator(content, Latent(DIMENSION), size=SIDE, limits=GeneratorLimits())
     with torch.no_grad():
         images: NDArray[np.generic] = generator.network(torch.from_numpy(LATENTS)).numpy()
@@ -26,7 +26,7 @@ def images_by_reader(content: bytes) -> NDArray[np.generic]:
 
 
 def images_by_reference(content: bytes) -> NDArray[np.generic]:
-    """By the evaluator that the ONNX project publishes."""
+    """The images from the ONNX project's reference evaluator."""
     model = onnx.ModelProto.FromString(content)
     outputs: Any = ReferenceEvaluator(model).run(None, {"z": LATENTS})
     images: NDArray[np.generic] = outputs[0]

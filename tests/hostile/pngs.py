@@ -119,11 +119,11 @@ CHANGES: dict[str, tuple[Change, Fate]] = {
         Fate.REFUSED,
     ),
 }
-"""By kind: the change, and what must become of the image."""
+"""By kind: the change, and the required outcome."""
 
 
 def hostile_png(pixels: Pixels, rng: random.Random, *, harmless: bool = False) -> tuple[str, bytes, Fate]:
-    """A changed image: its kind, its bytes, its fate; ``harmless`` ones must be accepted."""
+    """The kind, bytes and required outcome of a changed image. ``harmless`` images must be accepted."""
     kinds = [kind for kind, (_, fate) in CHANGES.items() if not harmless or fate is Fate.ACCEPTED]
     kind = rng.choice(kinds)
     change, fate = CHANGES[kind]

@@ -1,4 +1,4 @@
-"""What was counted of hostile inputs: by what was done to them and what became of them."""
+"""Counts hostile inputs by their change and outcome."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -9,11 +9,11 @@ from benchmarks.harness.report import machine_line
 from tests.hostile.run import Judged
 
 MAX_SECONDS_OF_AN_INPUT = 5.0
-"""Processor time: far above what any takes on a machine with other work."""
+"""Limit of processor time, far above the maximum on a busy machine."""
 MAX_GROWTH_BYTES = {"zip": 64 << 20, "onnx": 512 << 20}
-"""What the process may grow by, over all inputs."""
+"""Maximum growth of the process over all inputs."""
 SHOWN = 20
-"""Wrong outcomes and escapes that are kept in full."""
+"""Maximum number of faults in the report."""
 
 
 @dataclass
@@ -23,15 +23,14 @@ class Counted:
     sort: str
     inputs: int = 0
     outcomes: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """By what was done to the input: how often it was accepted, or refused by which name."""
+    """By change: how often inputs were accepted, or refused by each name."""
     wrong: list[str] = field(default_factory=list)
     escapes: list[str] = field(default_factory=list)
-    """Inputs that made their process reach for something outside."""
+    """Inputs that made their process access something outside."""
     slowest_seconds: float = 0.0
     grown_bytes: int = 0
 
     def add(self, judged: Judged) -> None:
-        """Count one more."""
         self.inputs += 1
         what = f"seed {judged['seed']}, {judged['kind']}"
         self.outcomes[judged["kind"].split("; ")[-1]][judged["outcome"]] += 1
@@ -44,7 +43,7 @@ class Counted:
 
     @property
     def faults(self) -> list[str]:
-        """What must not be: empty if all is well."""
+        """Wrong outcomes, escapes and exceeded limits."""
         lines = [*self.wrong, *self.escapes]
         if self.slowest_seconds > MAX_SECONDS_OF_AN_INPUT:
             lines.append(f"an input took {self.slowest_seconds} s")
@@ -53,10 +52,9 @@ class Counted:
         return lines
 
     def as_json(self) -> dict[str, Any]:
-        """For the file that is kept."""
         return {
             "inputs": self.inputs,
-            "accepted": sum(each["accepted"] for each in self.outcomes.values()),
+            "accepted": sum(seen["accepted"] for seen in self.outcomes.values()),
             "wrong": len(self.wrong),
             "escapes": len(self.escapes),
             "faults": self.faults[:SHOWN],
@@ -67,25 +65,26 @@ class Counted:
 
 
 def count(sort: str, judged: Iterable[Judged]) -> Counted:
-    """Count inputs as they are judged."""
     counted = Counted(sort)
-    for each in judged:
-        counted.add(each)
+    for judgement in judged:
+        counted.add(judgement)
     return counted
 
 
 def page_of(document: Mapping[str, Any]) -> str:
-    """The report as Markdown, from what was kept."""
+    """The report as Markdown, from its JSON."""
     sorts = document["sorts"]
-    inputs, wrong, escapes = (sum(each[name] for each in sorts.values()) for name in ("inputs", "wrong", "escapes"))
+    inputs, wrong, escapes = (sum(counts[name] for counts in sorts.values()) for name in ("inputs", "wrong", "escapes"))
     lines = [
         "# Hostile inputs",
         "",
-        "Made by `python -m tests.hostile`, from seeds. Each input is a sound file with one to three changes. It is",
-        "given to the reader of participants' files, in a process confined as the sandbox is, where an audit hook",
-        "tells of every file, socket or program that is reached for: an escape. Wrong is what is accepted and should",
-        "be refused, or the reverse; what is accepted as other images than an independent reader finds; and what is",
-        "refused without a name. An input with several changes is counted with its last.",
+        "`python -m tests.hostile` makes the inputs from seeds. Each is a sound file with one to three changes. The",
+        "reader of participants' files gets it in a process that is confined like the sandbox. If the process accesses",
+        "a file, a socket or a program, an audit hook reports an escape.",
+        "",
+        "An outcome is wrong if the reader accepts an input that it should refuse, or the reverse. It is also wrong if",
+        "an independent reader finds other images, or if the refusal has no name. An input with several changes counts",
+        "under its last one.",
         "",
         machine_line(document["machine"], document["command"]),
         "",
@@ -98,7 +97,7 @@ def page_of(document: Mapping[str, Any]) -> str:
     for sort, counts in sorts.items():
         lines.append(f"| {sort} | {' | '.join(f'{counts[column]:,}' for column in columns)} |")
     for sort, counts in sorts.items():
-        lines += ["", f"## {sort}", "", "| what was done | outcome: times |", "|---|---|"]
+        lines += ["", f"## {sort}", "", "| change | outcomes and counts |", "|---|---|"]
         for kind, outcomes in counts["outcomes"].items():
             seen = ", ".join(f"`{outcome}` {times:,}" for outcome, times in outcomes.items())
             lines.append(f"| {kind} | {seen} |")

@@ -1,4 +1,4 @@
-"""Processes that judge hostile inputs, many to a process; an input that ends one, or keeps it for long, is named."""
+"""Starts processes that judge many hostile inputs each, and names inputs that end or block their process."""
 
 import json
 import os
@@ -13,19 +13,22 @@ from scorer.confinement.import_path import IMPORT_PATH
 
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS, INPUT_SECONDS = 600.0, 60.0
-"""Without a line: until libraries are imported and inputs rehearsed on a machine with other work, and for one input."""
+"""Maximum wait for the first line on a busy machine, which includes imports and rehearsal, and for each input."""
 INPUTS_OF_A_PROCESS = 1_000
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""A process of several threads cannot be confined, and these libraries start theirs when they are imported."""
+"""A process with several threads cannot be confined, and these libraries start threads at import."""
 CONFINED = '{"missing": []}\n'
-"""What a process prints first: no measure of the sandbox is missing."""
+"""The first line of a process with all measures of the sandbox."""
 Judged = dict[str, Any]
-"""What ``tests/hostile/batch.py`` prints of an input."""
+"""The output of ``tests/hostile/batch.py`` for one input."""
 
 
 def judge_inputs(kind: str, count: int, *, first: int = 0) -> Iterator[Judged]:
-    """Judge the inputs of ``count`` seeds. One that ends its process, or keeps it for ``INPUT_SECONDS``, is ``wrong``,
-    and another process goes on behind it."""
+    """Judge the inputs of ``count`` seeds.
+
+    An input that ends its process or blocks it for ``INPUT_SECONDS`` is ``wrong``. Another process then continues with
+    the next input.
+    """
     end = first + count
     while first < end:
         number = min(INPUTS_OF_A_PROCESS, end - first)
@@ -34,7 +37,7 @@ def judge_inputs(kind: str, count: int, *, first: int = 0) -> Iterator[Judged]:
             yield judged
             done += 1
         if done < number:
-            wrong = "ended its process, or kept it too long"
+            wrong = "ended its process, or blocked it for too long"
             yield {"seed": first + done, "kind": kind, "outcome": "crash", "wrong": wrong, "reached": []}
             done += 1
         first += done
@@ -55,7 +58,7 @@ def _judge_in_one_process(kind: str, first: int, count: int) -> Iterator[Judged]
                 if line.startswith("{"):
                     yield json.loads(line)
                 else:
-                    sys.stderr.write(line)  # why the process ends
+                    sys.stderr.write(line)  # the reason why the process ends
         finally:
             process.kill()
 

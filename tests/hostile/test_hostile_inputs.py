@@ -1,4 +1,4 @@
-"""Hostile zips, PNGs and ONNX files by the hundreds and thousands: each refused by name or accepted rightly."""
+"""Hundreds and thousands of hostile zips, PNGs and ONNX files are refused by name or accepted correctly."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def test_ten_thousand_hostile_inputs(sort: str, number: int) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("sort", ["zip", "onnx"])
 def test_inputs_grown_by_coverage_are_refused_by_name_or_read(sort: str) -> None:
-    pytest.importorskip("atheris", reason="needs atheris, which is installed beside the project")
+    pytest.importorskip("atheris", reason="needs atheris, which is installed separately")
     command = (sys.executable, "-m", "tests.hostile.fuzz", sort, "20000")
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-5000:]
@@ -51,8 +51,8 @@ def test_the_same_seed_makes_the_same_input() -> None:
         assert hostile_zip(seed).content == hostile_zip(seed).content
 
 
-def test_the_judge_sees_what_is_wrong() -> None:
-    sound = next(each for each in map(hostile_zip, range(1000)) if each.kind == "zip: sound")
+def test_the_judge_finds_wrong_outcomes() -> None:
+    sound = next(hostile for hostile in map(hostile_zip, range(1000)) if hostile.kind == "zip: sound")
     assert judge_zip(sound).wrong == ""
     assert judge_zip(HostileInput(sound.kind, sound.content, Fate.REFUSED)).wrong == "accepted"
     other = HostileInput(sound.kind, sound.content, Fate.ACCEPTED, 255 - sound.truth)
@@ -61,17 +61,19 @@ def test_the_judge_sees_what_is_wrong() -> None:
     assert judge_zip(cut).wrong.startswith("refused")
 
 
-def test_what_is_wrong_slow_large_or_escapes_is_a_fault() -> None:
+def test_wrong_slow_large_and_escaping_inputs_are_faults() -> None:
     usual = {"seed": 7, "kind": "zip: bomb", "outcome": "zip-bomb", "wrong": "", "seconds": 0.1, "reached": []}
     assert count("zip", [usual]).faults == []
     for change in ({"wrong": "accepted"}, {"reached": ["open /etc/passwd"]}, {"seconds": 9.0}, {"grown": 1 << 30}):
         assert len(count("zip", [usual | change]).faults) == 1
 
 
-def test_the_kept_report_counts_all_kinds_of_10000_inputs_and_no_escape() -> None:
+def test_the_report_counts_10000_inputs_of_all_kinds_and_no_escape() -> None:
     document = json.loads(RESULTS.read_text())
     assert PAGE.read_text() == page_of(document)
-    assert re.fullmatch("[0-9a-f]{10}", document["machine"]["commit"]), "of a commit that everybody can check out"
+    assert re.fullmatch("[0-9a-f]{10}", document["machine"]["commit"]), (
+        "a committed version, which everybody can check out"
+    )
     sorts = document["sorts"]
     assert {sort: counts["inputs"] for sort, counts in sorts.items()} == INPUTS
     assert sum(INPUTS.values()) == 10_000
@@ -94,5 +96,5 @@ def test_an_input_that_ends_its_process_is_named_and_others_are_judged(monkeypat
 
     monkeypatch.setattr(run, "_judge_in_one_process", process_that_ends_at_seed_3)
     judged = list(run.judge_inputs("zip", 6))
-    assert [each["seed"] for each in judged] == [0, 1, 2, 3, 4, 5]
-    assert [each["seed"] for each in judged if each["wrong"]] == [3]
+    assert [judgement["seed"] for judgement in judged] == [0, 1, 2, 3, 4, 5]
+    assert [judgement["seed"] for judgement in judged if judgement["wrong"]] == [3]

@@ -98,7 +98,7 @@ def _too_few(entries: Entries, rng: random.Random) -> None:
 
 
 def _link(entries: Entries, rng: random.Random) -> None:
-    """As Unix archivers store a symbolic link: its target is the content."""
+    """A symbolic link as Unix archivers store it, with its target as the content."""
     rng.choice(entries[:COUNT]).content = rng.choice([b"/etc/passwd", b"../../secrets.json", b"/proc/self/environ"])
 
 
@@ -149,7 +149,7 @@ CHANGES: dict[str, tuple[Change, Fate]] = {
     "zip: link": (_link, Fate.REFUSED),
     "zip: of several disks": (_disk, Fate.REFUSED),
 }
-"""By kind: the change of the entries, and what must become of the zip."""
+"""By kind: the change to the entries, and the required outcome."""
 
 
 def _bytes_flipped(content: bytes, rng: random.Random) -> bytes:
@@ -160,7 +160,7 @@ def _bytes_flipped(content: bytes, rng: random.Random) -> bytes:
 
 
 def _lying_end(content: bytes, rng: random.Random) -> bytes:
-    """Another count, size or offset of the directory."""
+    """Change the count, size or offset of the directory."""
     at, form = rng.choice([(10, "<H"), (12, "<L"), (16, "<L")])
     end = bytearray(content[-22:])
     (value,) = struct.unpack_from(form, end, at)
@@ -169,7 +169,7 @@ def _lying_end(content: bytes, rng: random.Random) -> bytes:
 
 
 def _nested_zip64(content: bytes, rng: random.Random) -> bytes:
-    """A zip64 locator that names a record somewhere."""
+    """Add a zip64 locator that points to a wrong record."""
     locator = struct.pack(
         "<4sLQL", b"PK\6\7", 0, rng.choice([0, len(content), 2**63, 2**64 - 1]), rng.choice([0, 1, 2**32 - 1])
     )
@@ -189,11 +189,11 @@ WHOLE: dict[str, tuple[Callable[[bytes, random.Random], bytes], Fate]] = {
         Fate.REFUSED,
     ),
 }
-"""By kind: the change of the whole file."""
+"""By kind: the change to the whole file, and the required outcome."""
 
 
 def hostile_zip(seed: int) -> HostileInput:
-    """The hostile zip of a seed, of images (3, 8, 8, 3) that are its truth."""
+    """The hostile zip of a seed. Its ``truth`` is the images (3, 8, 8, 3)."""
     rng = random.Random(seed)
     images = random_images(COUNT, SIDE, seed)
     kinds: list[str] = []

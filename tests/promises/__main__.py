@@ -1,4 +1,4 @@
-"""``python -m tests.promises``: remove each guard, see its test red, and write what was seen."""
+"""``python -m tests.promises``: remove each guard, check that its test fails, and write the results."""
 
 import argparse
 import sys
@@ -9,20 +9,24 @@ from tests.promises.promises import PROMISES
 
 
 def main() -> int:
-    """Try the promises that have no result yet; the exit status is 1 if a test stayed green or did not run."""
+    """Test the promises without a result. The exit status is 1 if a test passed without its guard or did not run."""
     parser = argparse.ArgumentParser(prog="python -m tests.promises", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="only write the page from what was recorded")
-    parser.add_argument("--again", action="store_true", help="try also what was tried before")
+    parser.add_argument("--write", action="store_true", help="only write the page from the recorded results")
+    parser.add_argument("--again", action="store_true", help="also test promises that have a result")
     options = parser.parse_args()
     known = {promise.fingerprint for promise in PROMISES}
     results = {key: seen for key, seen in read_results().items() if key in known}
     wrong = 0
-    todo = [] if options.write else [each for each in PROMISES if options.again or each.fingerprint not in results]
+    todo = (
+        []
+        if options.write
+        else [promise for promise in PROMISES if options.again or promise.fingerprint not in results]
+    )
     with copy_of_sources() as folder:
         for promise in todo:
             seen = is_red_without_guard(folder, promise)
             wrong += seen is not True
-            word = {True: "red without its guard", False: "GREEN without its guard", None: "DID NOT RUN"}[seen]
+            word = {True: "fails without its guard", False: "PASSES without its guard", None: "DID NOT RUN"}[seen]
             print(f"{word}: {promise.test}", flush=True)
             if seen is not None:
                 results[promise.fingerprint] = seen

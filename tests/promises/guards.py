@@ -1,4 +1,4 @@
-"""Running a promise's test without its guard, in a copy of the sources."""
+"""Runs a promise's test without its guard, in a copy of the sources."""
 
 import json
 import os
@@ -29,12 +29,12 @@ COPIED = (
 )
 ALL_MARKS = ("-m", "slow or not slow")
 TEST_FAILED = 1
-"""pytest's exit status when tests ran and failed; others mean that they did not run."""
+"""pytest's exit status if tests ran and failed. Other statuses mean that they did not run."""
 
 
 @contextmanager
 def copy_of_sources() -> Iterator[Path]:
-    """A copy of what the tests need."""
+    """A copy of the sources that the tests need."""
     with tempfile.TemporaryDirectory(prefix="kennel-promises-") as folder:
         for name in COPIED:
             source, target = REPOSITORY / name, Path(folder) / name
@@ -54,8 +54,7 @@ def run_test(folder: Path, test: str) -> int:
 
 
 def is_red_without_guard(folder: Path, promise: Promise) -> bool | None:
-    """Whether the promise's test is green as it is and red without its guard; None if it is not green as it is, or did
-    not run."""
+    """Whether the promise's test fails without its guard. None if it fails with its guard, or did not run."""
     if run_test(folder, promise.test) != 0:
         return None
     for file, guard, without in promise.guards:
@@ -76,11 +75,10 @@ def _replace(path: Path, guard: str, without: str) -> None:
 
 
 def read_results() -> dict[str, bool]:
-    """Whether each test was red without its guard, by the promise's fingerprint."""
+    """Whether each test failed without its guard, by the promise's fingerprint."""
     results: dict[str, bool] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     return results
 
 
 def write_results(results: Mapping[str, bool]) -> None:
-    """Replace the results."""
     RESULTS.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")

@@ -16,7 +16,9 @@ MARKS = {True: "", False: "**passes without its guard**", None: "not yet tested 
 
 def tables(results: Mapping[str, bool], rounds: list[dict[str, Any]]) -> str:
     """The tables, in Markdown."""
-    counted = Counter(kind for each in report.newest_of(rounds) if each["skipped"] is None for kind in each["kinds"])
+    counted = Counter(
+        kind for outcome in report.newest_of(rounds) if outcome["skipped"] is None for kind in outcome["kinds"]
+    )
     lines = ["## Promises and tests", "", "Every test fails without its guard, unless its row says otherwise.", ""]
     lines += ["| promise | test and guard | rounds |", "|---|---|---:|"]
     for promise in PROMISES:

@@ -1,4 +1,4 @@
-"""The promises: a sentence, the test that tries to break it, and the guard without which the test fails."""
+"""The promises: each has a sentence, a test that tries to break it, and the guard that the test depends on."""
 
 import hashlib
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Promise:
 
     @property
     def fingerprint(self) -> str:
-        """The key of a result, which does not count for another test or guard."""
+        """The key of a result, which changes with the test and the guards."""
         return hashlib.sha256(repr((self.test, self.guards)).encode()).hexdigest()[:16]
 
 

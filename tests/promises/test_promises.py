@@ -1,4 +1,4 @@
-"""The page of promises: its tests and guards exist, and it says what was recorded."""
+"""The page of promises: its tests and guards exist, and it shows the recorded results."""
 
 import ast
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.promises.promises import PROMISES, Promise
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.test.partition("::")[2])
-def test_its_test_and_its_guard_are_there(promise: Promise) -> None:
+def test_the_test_and_the_guards_of_a_promise_exist(promise: Promise) -> None:
     file, _, name = promise.test.partition("::")
     tree = ast.parse((REPOSITORY / file).read_text())
     assert name.partition("[")[0] in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -22,7 +22,7 @@ def test_its_test_and_its_guard_are_there(promise: Promise) -> None:
     assert set(promise.kinds) <= set(KINDS)
 
 
-def test_the_page_says_what_was_recorded() -> None:
+def test_the_page_shows_the_recorded_results() -> None:
     """`python -m tests.promises --write` writes it."""
     assert PAGE.read_text() == rendered(PAGE.read_text(), read_results())
 

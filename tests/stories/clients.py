@@ -1,4 +1,4 @@
-"""Five clients that hand a zip in and read its score: each submits, and returns what reads its public score later."""
+"""Five clients. Each function submits a zip, and returns a function that reads its public score later."""
 
 import csv
 import io
@@ -41,16 +41,15 @@ class Participant:
 
     @property
     def zip_file(self) -> Path:
-        """What is handed in."""
+        """The zip to submit."""
         return self.folder / "submission.zip"
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers of every request."""
         return {"Authorization": f"Bearer {self.token}"}
 
     def run(self, *command: str, **variables: str) -> str:
-        """What a command in the folder prints, with the service in its environment."""
+        """Run a command in the folder, with the service in its environment, and return its output."""
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         environment |= {"KENNEL_URL": self.url, "KENNEL_TOKEN": self.token} | variables
         output: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
@@ -60,8 +59,10 @@ class Participant:
 
 
 def by_generated_client(person: Participant) -> ScoreReader:
-    """The client that openapi-python-client generates from the document, with the program of the how-to. The generator
-    has an environment of its own, since it holds others back."""
+    """The client that openapi-python-client generates from the OpenAPI document, with the how-to's program.
+
+    The generator has its own environment, because it restricts the versions of other packages.
+    """
     generator = made_once(GENERATOR, lambda folder: new_environment(folder, GENERATOR))
     python = str(generator / "bin" / "python")
     document = httpx.get(f"{person.url}/api/v1/openapi.json", timeout=60, trust_env=False)
@@ -122,7 +123,7 @@ def by_kaggle_client(person: Participant, official: KaggleClient) -> ScoreReader
 
 
 def by_tuspy(person: Participant) -> ScoreReader:
-    """A tus client of others, and the API for the score."""
+    """A third-party tus client, and the API for the score."""
     client = TusClient(f"{person.url}/api/v1/competitions/{person.slug}/uploads", headers=dict(person.headers))
     with person.zip_file.open("rb") as file:
         uploader = client.uploader(file_stream=file, metadata={"filename": "submission.zip"})
@@ -146,4 +147,4 @@ def by_curl(person: Participant) -> ScoreReader:
 
 
 def _score_in(view: Mapping[str, Any]) -> float | None:
-    return next((each["mifid"] for each in view["measurements"]), None)
+    return next((measurement["mifid"] for measurement in view["measurements"]), None)

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry that keeps what it is sent: OTLP over HTTP, as protobuf."""
+"""An OpenTelemetry collector that stores the spans it receives: OTLP over HTTP, as protobuf."""
 
 import gzip
 import threading
@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass(frozen=True)
 class SeenSpan:
-    """A span: of which service, in which trace, with which attributes and links to other traces; seconds since 1970."""
+    """A received span. ``links`` are IDs of other traces; times are in seconds since 1970."""
 
     service: str
     name: str
@@ -26,19 +26,19 @@ class SeenSpan:
 
 @dataclass(frozen=True)
 class Collector:
-    """What has been sent so far, and where to."""
+    """The spans received so far, and the endpoint that receives them."""
 
     endpoint: str
     spans: list[SeenSpan]
 
     def in_trace(self, trace_id: int) -> list[SeenSpan]:
-        """The spans of a trace by their beginnings."""
+        """The spans of a trace, in order of their start."""
         return sorted((span for span in self.spans if span.trace_id == trace_id), key=lambda span: span.began)
 
 
 @contextmanager
 def collector() -> Iterator[Collector]:
-    """A collector on a free port of the loopback, for the length of the block."""
+    """Run a collector on a free loopback port during the block."""
     spans: list[SeenSpan] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -77,4 +77,4 @@ def _spans_of(body: bytes) -> Iterator[SeenSpan]:
 
 
 def _values(attributes: Any) -> dict[str, Any]:
-    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in attributes}
+    return {attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value")) for attribute in attributes}

@@ -1,4 +1,4 @@
-"""The whole service as real processes (web, queue server, database, workers, beat), and who takes part."""
+"""The whole service as real processes (web, queue server, database, workers, beat), and its participants."""
 
 import io
 import itertools
@@ -28,7 +28,7 @@ from tests.factories import make_spec, noise_images, zip_of
 from tests.stories.collector import Collector, collector
 
 ADDRESS = "127.0.0.2"
-"""Another address than that on which ``kennel up`` listens by default."""
+"""Not the default address of ``kennel up``."""
 MISSPELT = "KENNEL_SMTP_URI"
 """A setting that does not exist."""
 PATIENCE = 90
@@ -38,13 +38,13 @@ _count = itertools.count(1)
 
 @dataclass(frozen=True)
 class Browser:
-    """A browser in which somebody is signed in with a password: it may do what no token may."""
+    """A browser that is signed in with a password. It may do things that no token may do."""
 
     handle: str
     http: httpx.Client
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Make a request to the API; returns the JSON of the answer."""
+        """Make a request to the API. Returns the JSON of the answer."""
         answer = self.http.request(method, f"/api/v1{path}", json=body)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
@@ -59,10 +59,10 @@ class RunningService:
     log: Path
     settings: Settings
     collector: Collector
-    """Where its processes send their traces."""
+    """Receives the traces of its processes."""
     supervisor: Supervisor
     connections: ExitStack
-    """The clients' connections, which end with the service."""
+    """The clients' connections, which are closed with the service."""
 
     def person(self, name: str) -> Client:
         """A participant with a new account."""
@@ -70,11 +70,11 @@ class RunningService:
         return self.client(new_token(self.settings, handle, "participant", name=handle))
 
     def client(self, token: str) -> Client:
-        """The client of whoever has this token."""
+        """A client with this token."""
         return self.connections.enter_context(Client(self.url, token))
 
     def browser(self, name: str) -> Browser:
-        """A browser in which somebody new has signed up and is signed in."""
+        """A browser with a new account that has just signed up and signed in."""
         handle = f"{name}-{next(_count)}"
         http = httpx.Client(base_url=self.url, headers={"Accept": "text/html"}, follow_redirects=True)
         self.connections.enter_context(http)
@@ -85,7 +85,7 @@ class RunningService:
         return Browser(handle, http)
 
     def competition(self, **changes: Any) -> str:
-        """The short name of a new, open competition whose references are prepared."""
+        """The slug of a new open competition with prepared references."""
         spec = make_spec(datetime.now(UTC), **changes).model_dump(mode="json")
         slug = spec["slug"] = f"story-{next(_count)}"
         self.admin.api.post("/competitions", spec)
@@ -96,12 +96,12 @@ class RunningService:
         return str(slug)
 
     def scored(self, person: Client, slug: str, images: Any) -> str:
-        """The id of a new entry with these images, both tracks of which are scored."""
+        """The ID of a new entry with these images, scored on both tracks."""
         entry = submit(person, slug, zip_of(images))
         return str(self.wait(entry["id"])["id"])
 
     def wait(self, entry: str) -> Any:
-        """An entry as organizers see it once both tracks are scored."""
+        """Wait until both tracks are scored. Returns the entry as organizers see it."""
 
         def scored() -> Any:
             view = self.seen_by_admin(entry)
@@ -114,18 +114,18 @@ class RunningService:
         return self.admin.api.get(f"/submissions/{entry}")
 
     def close(self, slug: str) -> None:
-        """Let a competition have closed two hours ago."""
+        """Set the close of a competition to two hours ago."""
         closed = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
         self.admin.admin.competitions.change(slug, {"closes_at": closed})
 
 
 def submit(person: Client, slug: str, content: bytes) -> Any:
-    """Upload a zip; returns the new entry."""
+    """Upload a zip. Returns the new entry."""
     return person.api.submit(slug, io.BytesIO(content), file_name="entry.zip")
 
 
 def until(condition: Callable[[], Any], what: str) -> Any:
-    """Wait until ``condition`` returns something."""
+    """Wait until ``condition`` returns a true value."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if answer := condition():
@@ -136,7 +136,7 @@ def until(condition: Callable[[], Any], what: str) -> Any:
 
 @pytest.fixture(scope="session")
 def live() -> Iterator[RunningService]:
-    """A service that runs as long as the tests, started in a folder with modules that are named like its packages."""
+    """A service for all tests, started in a folder with modules that have the names of its packages."""
     folder = Path(mkdtemp(prefix="kennel-stories-"))
     foreign = Path(mkdtemp(prefix="kennel-foreign-"))
     for name in ("api", "deploy", "migrations", "scorer", "worker"):

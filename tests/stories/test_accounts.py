@@ -1,4 +1,4 @@
-"""An account: made on the page, used with a password and a token, and deleted for good."""
+"""An account: created on the page, used with a password and a token, and deleted."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from kennel_client.errors import Refused
 from tests.stories.conftest import PASSWORD, RunningService
 
 
-def test_somebody_signs_up_makes_a_token_and_leaves(live: RunningService) -> None:
+def test_a_person_signs_up_creates_a_token_and_leaves(live: RunningService) -> None:
     grace = live.browser("grace")
     assert grace.handle in grace.http.get("/account").text
     client = live.client(grace.call("POST", "/tokens", {"name": "laptop"})["token"])

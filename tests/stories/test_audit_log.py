@@ -1,4 +1,4 @@
-"""The audit log: who did what, with the values before."""
+"""The audit log: the acts of each person, with the previous values."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from kennel_client.errors import Refused
 from tests.stories.conftest import RunningService
 
 
-def test_an_organizers_act_is_listed_with_what_was_before(live: RunningService) -> None:
+def test_an_organizers_act_is_listed_with_the_previous_values(live: RunningService) -> None:
     slug, ada = live.competition(), live.person("ada")
     live.admin.admin.competitions.change(slug, {"title": "Dogs"})
     entry = live.admin.admin.audit_log.newest(slug)[0]

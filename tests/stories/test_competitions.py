@@ -1,4 +1,4 @@
-"""A competition: from a draft that nobody sees to data files and rules that are accepted."""
+"""A competition: from a hidden draft to data files and accepted rules."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.factories import make_spec, noise_images, zip_of
 from tests.stories.conftest import RunningService, submit
 
 
-def test_a_draft_opens_and_takes_entries_of_those_who_accept_its_rules(live: RunningService, tmp_path: Path) -> None:
+def test_a_competition_takes_entries_of_people_who_accept_its_rules(live: RunningService, tmp_path: Path) -> None:
     ada, organizer = live.person("ada"), live.admin.admin
     later = datetime.now(UTC) + timedelta(days=1)
     spec = make_spec(datetime.now(UTC), opens_at=later, rules="Be fair.").model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""The demo through the running service, while visitors use it."""
+"""The demo in the running service, while visitors use it."""
 
 import io
 import re
@@ -31,7 +31,7 @@ def tiles(seed: int, count: int) -> Tiles:
 
 @pytest.fixture
 def visited(live: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the demo prints to a terminal while a visitor submits an entry after the others and sees the board."""
+    """The demo's terminal output, while a visitor reads the board and submits the last entry."""
     monkeypatch.setattr(competition, "PUBLIC", "tiny")
     monkeypatch.setattr(competition, "PRIVATE", "tiny")
     prepare_and_submit, print_report = competition.prepare_and_submit, report.print_report
@@ -72,7 +72,7 @@ def test_the_demo_survives_visitors_and_its_links_sign_them_in(visited: str, liv
             base_url=live.url, follow_redirects=True, trust_env=False, headers={"Accept": "text/html"}
         ) as browser:
             form = parse_html(browser.get(page).text).one("form", action="/signin/link")
-            fields = {each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")}
+            fields = {field.attributes["name"]: field.attributes["value"] for field in form.all("input", type="hidden")}
             opened = browser.post("/signin/link", data={**fields, "link": secret})
         assert opened.status_code == 200, link
         assert f"{opened.url.path}" == fields["next"]

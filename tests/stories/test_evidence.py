@@ -1,4 +1,4 @@
-"""Evidence: a copied entry is flagged, and shown beside the images that it copies."""
+"""Evidence: a copied entry is flagged and shown next to the images that it copies."""
 
 import io
 
@@ -8,7 +8,7 @@ from tests.factories import noise_images
 from tests.stories.conftest import RunningService, until
 
 
-def test_a_copy_is_flagged_and_shown_beside_what_it_copies(live: RunningService) -> None:
+def test_a_copy_is_flagged_and_shown_next_to_its_original(live: RunningService) -> None:
     slug = live.competition()
     entry = live.scored(live.person("eve"), slug, noise_images(1, 40, 16)[:8])
     reviews = live.admin.admin.reviews

@@ -1,4 +1,4 @@
-"""A competition held elsewhere is imported, and one that is over leaves as a data release."""
+"""The results of another platform are imported, and a finished competition is exported as a data release."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The board, as everybody sees it: on its page, as CSV, and as a badge."""
+"""The public board: on its page, as CSV, and as a badge."""
 
 import csv
 
@@ -8,7 +8,7 @@ from tests.factories import noise_images
 from tests.stories.conftest import RunningService
 
 
-def test_better_images_rank_higher_wherever_the_board_is_shown(live: RunningService) -> None:
+def test_better_images_rank_higher_in_every_form_of_the_board(live: RunningService) -> None:
     slug = live.competition()
     ada, bob = live.person("ada"), live.person("bob")
     live.scored(ada, slug, noise_images(10))

@@ -1,4 +1,4 @@
-"""Notices and webhooks: what is sent when an entry is scored."""
+"""Notices and webhooks after an entry is scored."""
 
 import json
 import threading
@@ -22,7 +22,7 @@ def test_a_scored_entry_reaches_its_owner_by_notice_and_webhook(live: RunningSer
 
 @contextmanager
 def receiver() -> Iterator[tuple[str, list[object]]]:
-    """The address of a server, and the JSON that it receives."""
+    """Run a server. Yields its URL and the JSON bodies that it receives."""
     received: list[object] = []
 
     class Handler(BaseHTTPRequestHandler):

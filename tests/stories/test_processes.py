@@ -1,4 +1,4 @@
-"""The processes of the running service: what they may do, and what happens if a worker is killed."""
+"""The processes of the running service: their permissions, and the effect of a killed worker."""
 
 import json
 import os
@@ -23,8 +23,8 @@ from tests.stories.conftest import ADDRESS, MISSPELT, RunningService, submit, un
 __all__ = ["official"]
 
 
-def test_it_listens_on_the_address_that_it_was_told_alone(live: RunningService) -> None:
-    """As ``kennel up --host`` tells it."""
+def test_the_service_only_listens_on_its_configured_address(live: RunningService) -> None:
+    """``kennel up --host`` sets the address."""
     address = urlsplit(live.url)
     assert (address.hostname, live.settings.public_url) == (ADDRESS, live.url)
     with socket.create_connection((ADDRESS, address.port)):
@@ -33,7 +33,7 @@ def test_it_listens_on_the_address_that_it_was_told_alone(live: RunningService) 
         socket.create_connection(("127.0.0.3", address.port))
 
 
-def test_every_part_names_a_misspelt_setting_when_it_starts(live: RunningService) -> None:
+def test_every_part_reports_a_misspelt_setting_when_it_starts(live: RunningService) -> None:
     warning = f"{MISSPELT} is not a setting. Did you mean KENNEL_SMTP_URL?"
 
     def parts() -> set[str]:
@@ -83,7 +83,7 @@ def _parts(live: RunningService) -> list[Part]:
     first = [psutil.Process(part.running.pid) for part in live.supervisor._parts if part.running is not None]
     for process in (process for part in first for process in (part, *part.children(recursive=True))):
         folder = Path(f"/proc/{process.pid}")
-        with suppress(OSError):  # a limited process that has ended
+        with suppress(OSError):  # a short-lived process that has ended
             texts = [(folder / name).read_bytes().decode() for name in ("cmdline", "environ", "status")]
             parts.append(Part(texts[0].replace("\0", " "), *texts[1:]))
     commands = " ".join(part.command for part in parts)
@@ -93,7 +93,7 @@ def _parts(live: RunningService) -> list[Part]:
 
 
 def measurement_rows(live: RunningService, ref: int) -> int:
-    """How many measurements the database holds of a submission."""
+    """The number of measurements of a submission in the database."""
     engine = engine_of(live.settings)
     with engine.connect() as connection:
         rows = connection.scalar(text("SELECT count(*) FROM measurements WHERE submission_ref = :ref"), {"ref": ref})
@@ -105,7 +105,9 @@ def _scorers() -> list[psutil.Process]:
     """The scoring worker's processes that belong to this test run, parents first."""
     own = {process.pid for process in psutil.Process().children(recursive=True)}
     processes = [psutil.Process(pid) for pid in own]
-    return [each for each in processes if any("score,prepare,compare,rescore" in part for part in _command(each))]
+    return [
+        process for process in processes if any("score,prepare,compare,rescore" in part for part in _command(process))
+    ]
 
 
 def _command(process: psutil.Process) -> list[str]:
@@ -117,9 +119,9 @@ def _command(process: psutil.Process) -> list[str]:
 
 @pytest.mark.heavy
 def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: RunningService) -> None:
-    """SIGKILL to parent and child in the middle of a score; the supervisor starts the worker again.
+    """Send SIGKILL to parent and child in the middle of a score. The supervisor restarts the worker.
 
-    The minute is that of the settings, after which another attempt is due: a busy machine may begin it later.
+    The settings make another attempt due within a minute. A busy machine may begin it later.
     """
     settings = live.settings
     assert settings.lease_seconds + settings.sweep_seconds < 60
@@ -131,5 +133,5 @@ def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: Ru
     for victim in victims:
         os.kill(victim.pid, signal.SIGKILL)
     ref = live.wait(entry["id"])["ref"]
-    assert measurement_rows(live, ref) == 2, "one a track"
+    assert measurement_rows(live, ref) == 2, "one per track"
     assert "restarting it" in live.log.read_text()

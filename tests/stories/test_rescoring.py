@@ -1,4 +1,4 @@
-"""An entry measured again: from its stored zip by a command, and by a campaign whose numbers then count."""
+"""Rescoring an entry: from its stored zip with a command, and by a campaign that replaces the scores."""
 
 import io
 import json
@@ -10,16 +10,16 @@ from tests.factories import noise_images, zip_of
 from tests.stories.conftest import RunningService
 
 
-def test_what_the_workers_measured_is_equal_bit_for_bit(live: RunningService) -> None:
+def test_rescoring_equals_the_workers_measurements_bit_for_bit(live: RunningService) -> None:
     entry = live.scored(live.person("eve"), live.competition(), noise_images(12))
-    measured = {each["track"]: each["fid"] for each in live.seen_by_admin(entry)["measurements"]}
+    measured = {measurement["track"]: measurement["fid"] for measurement in live.seen_by_admin(entry)["measurements"]}
     command = [Path(sys.executable).with_name("kennel"), "rescore", entry, "--verify", "--json"]
     folder = live.log.with_suffix("")
     done = subprocess.run([*map(str, command), "--data", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     tracks = json.loads(done.stdout)["tracks"]
-    assert {each["track"]: each["fid"] for each in tracks} == measured
-    assert [(each["verdict"], each["differences"]) for each in tracks] == [("equal, bit for bit", [])] * 2
+    assert {track["track"]: track["fid"] for track in tracks} == measured
+    assert [(track["verdict"], track["differences"]) for track in tracks] == [("equal, bit for bit", [])] * 2
 
 
 def test_a_campaign_counts_after_its_switch_until_it_is_undone(live: RunningService) -> None:

@@ -1,4 +1,4 @@
-"""Review: two reviewers label a flagged entry, it is ruled on, its team appeals, and the board is published."""
+"""Review: two reviewers label a flagged entry, an organizer rules, the team appeals, and the board is published."""
 
 import pytest
 

@@ -24,16 +24,16 @@ def test_a_zip_goes_from_the_upload_to_both_boards(live: RunningService) -> None
     entry = submit(ada, slug, zip_of(noise_images(10)))
     assert entry["status"] in {"received", "checking"}
     scored = live.wait(entry["id"])
-    assert [each["track"] for each in scored["measurements"]] == ["public", "private"]
+    assert [measurement["track"] for measurement in scored["measurements"]] == ["public", "private"]
     own = ada.entry(entry["id"])
-    assert [each.track for each in own.measurements] == ["public"]
+    assert [measurement.track for measurement in own.measurements] == ["public"]
     assert [place.team for place in ada.leaderboard(slug).places] == [scored["team"]]
     with pytest.raises(Refused) as refused:
         ada.leaderboard(slug, private=True)
     assert refused.value.status == 403
 
 
-def test_a_zip_with_a_fault_is_rejected_by_name_and_not_counted(live: RunningService) -> None:
+def test_a_faulty_zip_is_rejected_by_name_and_not_counted(live: RunningService) -> None:
     slug, ada = live.competition(daily_limit=1), live.person("ada")
     rejected = ada.wait(submit(ada, slug, with_a_wrong_image(noise_images(10)))["id"])
     assert rejected.status == "rejected"
@@ -42,7 +42,7 @@ def test_a_zip_with_a_fault_is_rejected_by_name_and_not_counted(live: RunningSer
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(600)  # the first one installs two clients from PyPI
+@pytest.mark.timeout(600)  # the first run installs two clients from PyPI
 def test_five_clients_get_the_same_score_for_the_same_zip(
     live: RunningService, official: KaggleClient, tmp_path: Path
 ) -> None:
@@ -56,18 +56,18 @@ def test_five_clients_get_the_same_score_for_the_same_zip(
         "curl": clients.by_curl,
     }
     readers = {}
-    for name, hand_in in submitting.items():
+    for name, submit_as in submitting.items():
         handle = f"{name}-{time.monotonic_ns()}"
         token = new_token(live.settings, handle, "participant", name=handle)
         person = clients.Participant(live.url, slug, handle, token, tmp_path / name)
         person.folder.mkdir()
         person.zip_file.write_bytes(content)
-        readers[name] = hand_in(person)
+        readers[name] = submit_as(person)
     scores = {name: until(read, f"the score by {name}") for name, read in readers.items()}
     entries = live.admin.api.get(f"/competitions/{slug}/submissions")["submissions"]
-    assert [each["sha256"] for each in entries] == [hashlib.sha256(content).hexdigest()] * len(submitting)
-    (mifid,) = {each["measurements"][0]["mifid"] for each in entries}
-    assert scores.pop("kaggle") == pytest.approx(mifid, abs=1e-5), "it prints five decimals"
+    assert [entry["sha256"] for entry in entries] == [hashlib.sha256(content).hexdigest()] * len(submitting)
+    (mifid,) = {entry["measurements"][0]["mifid"] for entry in entries}
+    assert scores.pop("kaggle") == pytest.approx(mifid, abs=1e-5), "kaggle prints five decimals"
     assert scores == dict.fromkeys(scores, mifid)
 
 
@@ -79,7 +79,7 @@ def test_an_entry_has_one_trace_from_its_upload_to_its_scores(live: RunningServi
 
     def spans() -> list[SeenSpan] | None:
         of_entry = live.collector.in_trace(trace_id_of(entry["id"]))
-        names = [span.name for span in of_entry if span.name in wanted]  # evidence comes when it comes
+        names = [span.name for span in of_entry if span.name in wanted]  # evidence may come at any time
         return of_entry if sorted(names) == sorted(wanted) else None
 
     seen = {span.name: span for span in until(spans, "the spans of an entry")}

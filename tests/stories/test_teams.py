@@ -1,4 +1,4 @@
-"""A team: founded, joined by invitation, and ranked as one."""
+"""A team: created, joined by invitation, and ranked as one."""
 
 import pytest
 

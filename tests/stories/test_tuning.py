@@ -1,4 +1,4 @@
-"""Tau: previewed, chosen, counted at once, and taken back."""
+"""Tau: previewed, chosen, applied immediately, and undone."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from tests.factories import noise_images
 from tests.stories.conftest import RunningService
 
 
-def test_a_new_threshold_ranks_the_board_again_at_once(live: RunningService) -> None:
+def test_a_new_threshold_ranks_the_board_again_immediately(live: RunningService) -> None:
     slug, ada, bob = live.competition(), live.person("ada"), live.person("bob")
     near = np.clip(noise_images(1, 40, 16)[:8].astype(int) + 20, 0, 255).astype(np.uint8)
     live.scored(ada, slug, noise_images(10))

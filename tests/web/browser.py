@@ -15,33 +15,33 @@ from tests.web.pages import enter
 
 PHONE, DESKTOP = 360, 1280
 PATIENCE = 60.0
-"""Seconds: on a busy machine a page takes longer than the five that Playwright waits."""
+"""Maximum wait in seconds. On a busy machine, a page takes longer than Playwright's default of 5 s."""
 expect.set_options(timeout=PATIENCE * 1000)
 WIDTHS = (DESKTOP, 897, 896, 500, PHONE, 320)
-"""Cards give way to columns between 896 and 897."""
+"""Up to 896 pixels, tables become cards."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Keep the browser from making requests of its own.
+# Keep the browser from making its own requests.
 QUIET = (
     "--disable-quic", "--disable-gpu", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
 
 OVERFLOWING_ELEMENTS = """width => [...document.querySelectorAll('main *:not(.sr-only):not(thead *, thead, svg image)')]
-    .filter(each => each.getClientRects().length)
-    .filter(each => !each.parentElement.closest('.scrolls, .scrollable') ||
-        getComputedStyle(each.parentElement.closest('.scrolls, .scrollable')).overflowX !== 'auto')
-    .filter(each => { const box = each.getBoundingClientRect(); return box.left < 0 || box.right > width })
-    .map(each => each.outerHTML.slice(0, 80))"""
-LINES_OF_NUMBERS = """[...document.querySelectorAll('td.number')].map(each => {
+    .filter(element => element.getClientRects().length)
+    .filter(element => !element.parentElement.closest('.scrolls, .scrollable') ||
+        getComputedStyle(element.parentElement.closest('.scrolls, .scrollable')).overflowX !== 'auto')
+    .filter(element => { const box = element.getBoundingClientRect(); return box.left < 0 || box.right > width })
+    .map(element => element.outerHTML.slice(0, 80))"""
+LINES_OF_NUMBERS = """[...document.querySelectorAll('td.number')].map(element => {
     const range = document.createRange();
-    range.selectNodeContents(each);
+    range.selectNodeContents(element);
     return new Set([...range.getClientRects()].map(box => Math.round(box.top))).size || 1;
 })"""
 
 
 @contextmanager
 def running_browser() -> Iterator[Browser]:
-    """The machine's Chromium."""
+    """Run the machine's Chromium."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         if os.environ.get("CI") == "true":
@@ -68,20 +68,20 @@ def visit(
 ) -> Iterator[Visit]:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, **options)
     try:
-        each = Visit(context.new_page())
-        each.page.on("console", lambda message: each.console_messages.append(message.text))
-        each.page.on("pageerror", lambda error: each.console_messages.append(str(error)))
-        each.page.on("request", lambda request: each.requests.append(request.url))
-        each.page.goto(url)
-        yield each
+        tab = Visit(context.new_page())
+        tab.page.on("console", lambda message: tab.console_messages.append(message.text))
+        tab.page.on("pageerror", lambda error: tab.console_messages.append(str(error)))
+        tab.page.on("request", lambda request: tab.requests.append(request.url))
+        tab.page.goto(url)
+        yield tab
     finally:
         context.close()
 
 
 def take_pictures(page: Page, name: str) -> None:
-    """Pictures of a page for people, light and dark, wide and narrow, in the folder that KENNEL_SCREENSHOTS names.
+    """Save screenshots in both colour schemes and two widths to the folder ``KENNEL_SCREENSHOTS``, if it is set.
 
-    Without it there are none, because no test looks at them.
+    People look at them; no test does.
     """
     folder = os.environ.get("KENNEL_SCREENSHOTS")
     if folder is None:
@@ -94,12 +94,13 @@ def take_pictures(page: Page, name: str) -> None:
             page.screenshot(path=f"{folder}/{name}-{scheme}-{width}.png", full_page=True)
 
 
-LOAD_IMAGES = "Promise.all([...document.images].map(each => { each.loading = 'eager'; return each.decode(); }))"
+LOAD_IMAGES = (
+    "Promise.all([...document.images].map(element => { element.loading = 'eager'; return element.decode(); }))"
+)
 
 
 @contextmanager
 def signed_in(browser: Browser, service: Service, url: str, *, who: str = "ada", **options: Any) -> Iterator[Any]:
-    """A signed-in tab."""
     enter(service, who)
     cookie = {"name": "kennel", "value": f"session-of-{who}", "domain": "127.0.0.1", "path": "/"}
     state = {

@@ -1,4 +1,4 @@
-"""The pages over the whole application, and a browser, where a test needs them."""
+"""The service and a browser, for tests of pages that need them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.web.browser import running_browser
 
 @pytest.fixture(scope="session")
 def browser_and_loop() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
-    """One browser for all tests of this process, and the event loop in which Playwright waits for it."""
+    """One browser for all tests of this process, and Playwright's event loop."""
     with running_browser() as browser:
         loop = asyncio.get_running_loop()
         asyncio._set_running_loop(None)
@@ -22,7 +22,7 @@ def browser_and_loop() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
 
 @pytest.fixture
 def browser(browser_and_loop: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
-    """The browser. Playwright's loop counts as running during this test alone: others run loops of their own."""
+    """The browser. Playwright's loop only counts as running during this test, because other tests run their own."""
     browser, loop = browser_and_loop
     asyncio._set_running_loop(loop)
     yield browser

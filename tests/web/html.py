@@ -1,4 +1,4 @@
-"""HTML parsed into a tree, so that tests look for elements and not for strings."""
+"""Parses HTML into a tree, because tests search for elements instead of strings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ VOID = {"link", "meta", "input", "br", "hr", "img"}
 
 @dataclass
 class Element:
-    """An element with its attributes and its content."""
+    """An element with its attributes and content."""
 
     tag: str
     attributes: dict[str, str]
@@ -28,8 +28,8 @@ class Element:
         return " ".join("".join(pieces).split())
 
     def all(self, tag: str = "", **attributes: str) -> list["Element"]:
-        """Every element of this tag with these attributes; ``class_`` is one of its classes."""
-        return [each for each in self if tag in {"", each.tag} and _has(each, attributes)]
+        """Every element with this tag and these attributes. ``class_`` is one of its classes."""
+        return [element for element in self if tag in {"", element.tag} and _has(element, attributes)]
 
     def one(self, tag: str = "", **attributes: str) -> "Element":
         """The only such element."""
@@ -71,7 +71,7 @@ class _Builder(HTMLParser):
 
 
 def parse_html(html: str) -> Element:
-    """A document as a tree; fails where tags are not closed in order."""
+    """A document as a tree. Fails if tags are not closed in order."""
     builder = _Builder()
     builder.feed(html)
     builder.close()

@@ -1,4 +1,4 @@
-"""The pages as a browser without scripts uses them: who is signed in, what is read, which forms are sent."""
+"""Uses the pages like a browser without scripts: signs people in, reads pages and sends forms."""
 
 import secrets
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ HTML = {"Accept": "text/html"}
 
 
 def enter(service: Service, who: str | None) -> None:
-    """From now on the browser is this person's."""
+    """Sign this person in, and sign the previous person out."""
     service.http.cookies.clear()
     if who is not None:
         secret = f"session-of-{who}"
@@ -29,20 +29,20 @@ def enter(service: Service, who: str | None) -> None:
 
 
 def read(service: Service, address: str, status: int = 200) -> Element:
-    """A page."""
+    """Request a page and check its status."""
     answer = service.http.get(address, headers=HTML)
     assert answer.status_code == status, answer.text
     return parse_html(answer.text)
 
 
 def hidden(page: Element, action: str) -> dict[str, str]:
-    """The hidden fields of the form that goes to ``action``."""
-    (form,) = [each for each in page.all("form") if each.attributes.get("action", "") == action]
-    return {each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")}
+    """The hidden fields of the form with this ``action``."""
+    (form,) = [candidate for candidate in page.all("form") if candidate.attributes.get("action", "") == action]
+    return {field.attributes["name"]: field.attributes["value"] for field in form.all("input", type="hidden")}
 
 
 def session_of(service: Service, handle: str) -> str:
-    """The session cookie of a person."""
+    """The cookie of a new session of a person."""
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
     with service.context.sessions.begin() as session:
@@ -52,31 +52,31 @@ def session_of(service: Service, handle: str) -> str:
 
 
 def send(service: Service, address: str, fields: dict[str, Any], **options: Any) -> Any:
-    """A form, sent as its page would, and where it leads."""
+    """Send a form as its page does, and follow redirects."""
     return service.http.post(address, data=fields, headers=HTML, **options)
 
 
 def sign_up(service: Service, **changes: str) -> Any:
-    """Grace fills in the form."""
+    """Submit the sign-up form for Grace."""
     return send(
         service, "/signup", {**hidden(read(service, "/signup"), "/signup"), **GRACE, "name": "Grace H.", **changes}
     )
 
 
 def press(service: Service, page: str, action: str, **fields: Any) -> Any:
-    """Send one of a page's forms."""
+    """Send a form of a page with its hidden fields, and follow redirects."""
     return send(service, action or page, {**hidden(read(service, page), action), **fields})
 
 
 def answer_to(service: Service, page: str, action: str, **fields: Any) -> Any:
-    """The answer to the form of a page that goes to ``action``, filled in."""
+    """Send the form with this ``action`` from a page, and return the direct answer."""
     data = {**hidden(read(service, page), action), **fields}
     address = action.partition("#")[0] or page
     return service.http.post(address, data=data, headers=HTML, follow_redirects=False)
 
 
 def send_form(service: Service, page: Element, action: str, status: int = 303, **fields: str) -> Any:
-    """Send a page's form."""
+    """Send a form of a page that was read before, and check the status of the answer."""
     answer = service.http.post(action, data=hidden(page, action) | fields, headers=HTML, follow_redirects=False)
     assert answer.status_code == status, answer.text
     return answer

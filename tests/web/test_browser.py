@@ -1,4 +1,4 @@
-"""The pages in a real browser, and the API's reference."""
+"""The pages and the API reference in a real browser."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -19,7 +19,7 @@ MORE_COLUMNS = f"{LONG}?columns=fd_dinov2&columns=kid"
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Two competitions served on loopback: the demo, and one with many teams and the widest names and numbers."""
+    """The URL of two competitions: the demo, and one with many teams and the widest names and numbers."""
     demo = view_samples.demo_board()
     long = view_samples.long_board(250)
     widest = view_samples.sample_place(251, "W" * 100, 31_204_180.123456, 1234.5, 0.000002, True, 12_345, 10)
@@ -36,7 +36,7 @@ def address() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", ["/", HERE, f"{HERE}?search=kernel", f"{LONG}?after=200", MORE_COLUMNS])
-def test_the_browser_has_nothing_to_complain_of(browser: Browser, address: str, path: str) -> None:
+def test_the_browser_reports_no_errors(browser: Browser, address: str, path: str) -> None:
     with visit(browser, address + path) as tab:
         assert tab.page.locator("h1").is_visible()
         assert tab.console_messages == []
@@ -44,14 +44,14 @@ def test_the_browser_has_nothing_to_complain_of(browser: Browser, address: str, 
         assert any("base.css" in url for url in tab.requests)
 
 
-def test_the_policy_holds_and_its_breach_would_be_noticed(browser: Browser, address: str) -> None:
+def test_the_content_security_policy_blocks_and_reports(browser: Browser, address: str) -> None:
     with visit(browser, address + HERE) as tab:
         tab.page.evaluate("document.body.append(Object.assign(new Image(), {src: 'http://127.0.0.1:9/x.png'}))")
         tab.page.evaluate(
             "document.body.append(Object.assign(document.createElement('script'), {text: 'window.bad = 1'}))"
         )
         tab.page.wait_for_timeout(100)
-        assert len([each for each in tab.console_messages if "Content Security Policy" in each]) == 2
+        assert len([message for message in tab.console_messages if "Content Security Policy" in message]) == 2
         assert tab.page.evaluate("window.bad") is None
 
 
@@ -80,31 +80,31 @@ def test_columns_are_chosen_and_kept(browser: Browser, address: str) -> None:
         assert page.locator("tbody tr").nth(2).locator("td.shown").nth(1).inner_text() == "–"
         take_pictures(page, "board-more-columns")
         page.get_by_role("link", name="Ranks 101").click()
-        assert page.locator("td.shown").count() == 200, "the next page keeps them"
+        assert page.locator("td.shown").count() == 200, "the next page keeps the columns"
         page.get_by_role("searchbox").fill("Ada")
         page.get_by_role("button", name="Search").click()
         page.wait_for_url("**search=Ada**")
-        assert page.locator("td.shown").count() > 0, "and a search"
+        assert page.locator("td.shown").count() > 0, "a search keeps the columns"
 
 
-def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -> None:
-    grounds = {}
+def test_the_colour_schemes_have_dark_and_light_backgrounds(browser: Browser, address: str) -> None:
+    backgrounds = {}
     schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     for scheme in schemes:
         with visit(browser, address + HERE, scheme=scheme) as tab:
             colour = tab.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
             header = tab.page.evaluate("getComputedStyle(document.querySelector('thead th')).backgroundColor")
             assert colour == header
-            grounds[scheme] = sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
-    assert grounds["light"] > 3 * 240
-    assert grounds["dark"] < 3 * 40
+            backgrounds[scheme] = sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+    assert backgrounds["light"] > 3 * 240
+    assert backgrounds["dark"] < 3 * 40
 
 
-def test_the_header_stays_in_sight(browser: Browser, address: str) -> None:
+def test_the_table_header_stays_visible(browser: Browser, address: str) -> None:
     with visit(browser, address + LONG) as tab:
         tab.page.evaluate("scrollTo({top: 2500, behavior: 'instant'})")
         tops = tab.page.evaluate(
-            "[...document.querySelectorAll('thead th')].map(each => each.getBoundingClientRect().top)"
+            "[...document.querySelectorAll('thead th')].map(element => element.getBoundingClientRect().top)"
         )
         assert set(tops) == {0}
 
@@ -130,7 +130,7 @@ def test_everything_can_be_done_by_keyboard(browser: Browser, address: str) -> N
         assert box["y"] >= 0
         tab.page.keyboard.press("Enter")
         assert tab.page.evaluate("document.activeElement.id") == "main"
-        for _ in range(8):  # some links stand before it
+        for _ in range(8):  # some links precede it
             tab.page.keyboard.press("Tab")
             if tab.page.evaluate("document.activeElement.id") == "search":
                 break
@@ -146,7 +146,7 @@ def test_everything_can_be_done_by_keyboard(browser: Browser, address: str) -> N
         ]
 
 
-def test_who_wants_no_motion_gets_none(browser: Browser, address: str) -> None:
+def test_reduced_motion_turns_transitions_off(browser: Browser, address: str) -> None:
     durations = []
     for motion in ("no-preference", "reduce"):
         with visit(browser, address + HERE, reduced_motion=motion) as tab:
@@ -156,7 +156,7 @@ def test_who_wants_no_motion_gets_none(browser: Browser, address: str) -> None:
     assert durations == ["0.12s", "0s"]
 
 
-def test_on_paper_the_times_are_exact_and_the_tools_are_gone(browser: Browser, address: str) -> None:
+def test_printed_pages_have_exact_times_and_no_forms(browser: Browser, address: str) -> None:
     with visit(browser, address + HERE) as tab:
         tab.page.emulate_media(media="print")
         assert tab.page.locator("form").count() > 0
@@ -181,7 +181,7 @@ BROKEN_WORDS = """[...document.querySelectorAll('.fields tbody :is(th, td)')].fl
 def test_the_reference_fits_every_width_and_breaks_no_word(browser: Browser, service: Service) -> None:
     with serve(service.app) as url, visit(browser, f"{url}/api-reference") as tab:
         page = tab.page
-        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        page.evaluate("document.querySelectorAll('details').forEach(element => element.open = true)")
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -189,5 +189,7 @@ def test_the_reference_fits_every_width_and_breaks_no_word(browser: Browser, ser
             assert page.evaluate(BROKEN_WORDS) == []
         assert page.get_by_role("table", name="Parameters of submissions.submit").get_by_role("rowheader").count() == 5
         assert tab.console_messages == []
-        page.evaluate("document.querySelectorAll('details:not(#teams\\\\.get)').forEach(each => each.open = false)")
+        page.evaluate(
+            "document.querySelectorAll('details:not(#teams\\\\.get)').forEach(element => element.open = false)"
+        )
         take_pictures(page, "api-reference")

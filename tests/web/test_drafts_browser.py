@@ -1,4 +1,4 @@
-"""What is typed into a form stays until the service has taken it, on every form of every page."""
+"""Every form of every page keeps its input until the service has accepted it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,13 +26,13 @@ from tests.web.html import Element, parse_html
 
 __all__ = ["world"]
 ROLES = ("visitor", "halfway", "insider", "reviewer", "organizer", "admin")
-"""Halfway: somebody whose session waits for the second factor."""
+"""The role ``halfway`` has a session that waits for the second factor."""
 ASKING_FOR_CODES = {"/signin/second-factor", "/account/second-factor/totp", "/confirm"}
-NOT_KEPT = {"hidden", "password", "file", "submit"}
+NOT_SAVED = {"hidden", "password", "file", "submit"}
 FORM = re.compile(r'<form\b[^>]*method="post"[^>]*>.*?</form>', re.DOTALL)
 TYPED = re.compile(r"<(?:textarea|select)\b|<input\b(?![^>]*type=\"(?:hidden|password|file)\")")
 FAILURES = (422, 401, 502)
-"""Of the service, of a session that has expired, of a proxy whose page is not ours. Forms take turns with them."""
+"""Statuses of the service, of an expired session, and of a proxy with its own page. Forms get them in turn."""
 FIELDS = """const fields = [...form.elements].filter(field => field.name && !field.disabled && field.matches(
     'textarea, select, input:not([type=hidden], [type=password], [type=file], [autocomplete=one-time-code])'));
 const valueOf = field => ['checkbox', 'radio'].includes(field.type) ? field.checked : field.value;"""
@@ -58,18 +58,18 @@ SECRETS = """form => {
 
 
 def typed_forms(page: Element) -> list[str]:
-    """The addresses of a page's forms into which something is typed, and not passwords or files alone."""
-    kept = []
+    """The actions of a page's forms that have other fields than passwords and files."""
+    actions = []
     for form in page.all("form"):
         fields = [*form.all("textarea"), *form.all("select")]
-        fields += [field for field in form.all("input") if field.attributes.get("type", "text") not in NOT_KEPT]
+        fields += [field for field in form.all("input") if field.attributes.get("type", "text") not in NOT_SAVED]
         if form.attributes.get("method") == "post" and fields:
-            kept.append(form.attributes.get("action", "").partition("#")[0])
-    return kept
+            actions.append(form.attributes.get("action", "").partition("#")[0])
+    return actions
 
 
 def forms_by_page(world: Environment) -> dict[tuple[str, str], list[str]]:
-    """By role and path: the forms of pages, each of them on the first page that has it."""
+    """By role and path: the forms of the pages. A form is listed at the first page that has it."""
     found: dict[tuple[str, str], list[str]] = {}
     seen = set()
     for route in routes_of(world.app):
@@ -91,7 +91,7 @@ def forms_by_page(world: Environment) -> dict[tuple[str, str], list[str]]:
 
 @pytest.fixture
 def halfway(world: Environment) -> Iterator[None]:
-    """A session that waits for the second factor."""
+    """Add a session that waits for the second factor."""
     with world.rewriting() as session:
         account = make_account(session, NOW)
         factor = {"kind": "totp", "name": "", "secret": b"key", "counter": 0}
@@ -101,8 +101,8 @@ def halfway(world: Environment) -> Iterator[None]:
     world.restore()
 
 
-@pytest.mark.timeout(600)  # the forms are many, and the machine may be busy
-def test_what_is_typed_survives_every_failure_without_secrets(
+@pytest.mark.timeout(600)  # there are many forms, and the machine may be busy
+def test_input_survives_every_failure_except_for_secrets(
     browser: Browser, world: Environment, halfway: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = forms_by_page(world)
@@ -122,17 +122,19 @@ def test_what_is_typed_survives_every_failure_without_secrets(
 
 
 class FailingForms:
-    """The application, but that no form is taken: not by a route of the browser, which would then keep no style or
-    script from one page to the next."""
+    """The application, which refuses every form.
+
+    A route in the browser would also do that, but would disable its cache for styles and scripts.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._failures = cycle(FAILURES)
         self.status = 0
-        """Of the newest answer to a form."""
+        """The status of the last answer to a form."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a form with one failure after the other."""
+        """Answer forms with the failures in turn."""
         is_post = scope["type"] == "http" and scope["method"] == "POST"
         if is_post and Headers(scope=scope)["sec-fetch-mode"] == "navigate":
             self.status = next(self._failures)
@@ -143,7 +145,7 @@ class FailingForms:
 
 
 def check_forms(page: Page, address: str, actions: Sequence[str], failing: FailingForms) -> None:
-    """Type into all forms of a page, fail to send each of them, and find all as they were."""
+    """Fill in all forms of a page, fail to send them, and check that all keep their input."""
     forms = {
         action: page.locator(f'form[method=post]:is([action="{action}"], [action^="{action}#"])').first
         for action in actions
@@ -161,19 +163,19 @@ def check_forms(page: Page, address: str, actions: Sequence[str], failing: Faili
         assert form.evaluate(READ) == typed[action], (address, action, failing.status)
     page.goto(address)
     for action, form in forms.items():
-        assert form.evaluate(READ) == typed[action], (address, action, "opened again")
+        assert form.evaluate(READ) == typed[action], (address, action, "after the page was opened again")
     assert "a secret" not in page.evaluate("JSON.stringify(sessionStorage)"), address
     page.evaluate("sessionStorage.clear()")
 
 
 @pytest.mark.parametrize("template", sorted(API.glob("**/templates/*.html")), ids=lambda path: path.name)
-def test_every_form_has_an_address_by_which_its_draft_is_kept(template: Path) -> None:
+def test_every_form_has_an_action_that_identifies_its_draft(template: Path) -> None:
     for form in FORM.findall(template.read_text()):
         if TYPED.search(form):
             assert 'action="' in form.partition(">")[0], form[:200]
 
 
-def test_a_draft_ends_when_the_form_is_taken_or_the_person_signs_out(browser: Browser, world: Environment) -> None:
+def test_a_draft_ends_with_its_submission_or_a_sign_out(browser: Browser, world: Environment) -> None:
     with world.undone(), serve(world.app) as url, visit(browser, url) as tab:
         page = tab.page
         page.context.add_cookies([{"name": "kennel", "value": "session-of-organizer", "url": url}])

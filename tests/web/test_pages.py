@@ -1,4 +1,4 @@
-"""The pages over hand-made boards, without a database."""
+"""The pages with sample boards, without a database."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ Browse = Callable[[SampleSite], TestClient]
 
 @pytest.fixture
 def browse() -> Iterator[Browse]:
-    """A client of the pages over a site."""
+    """Returns a client for the pages of a sample site."""
     with ExitStack() as stack:
         yield lambda site: TestClient(stack.enter_context(site.app()))
 
@@ -46,14 +46,14 @@ def document(client: TestClient, address: str = HERE) -> Element:
 
 
 def rows(page: Element) -> list[Element]:
-    """The lines of the board, without its header."""
+    """The rows of the board, without its header."""
     return page.one("table", class_="board").one("tbody").all("tr")
 
 
 # The competitions
 
 
-def test_the_front_page_lists_what_runs_until_when_and_how_many_take_part(browse: Browse) -> None:
+def test_the_front_page_lists_competitions_with_close_and_teams(browse: Browse) -> None:
     page = document(browse(SampleSite()), "/")
     assert page.one("article").one("a").attributes["href"] == HERE
     assert page.one("article").one("h2").text == "Textures that nobody photographed"
@@ -75,7 +75,7 @@ def test_drafts_are_for_organizers(browse: Browse) -> None:
     assert document(organizer).one("h1").text == "Secret plans"
 
 
-def test_a_site_without_competitions_says_so(browse: Browse) -> None:
+def test_a_site_without_competitions_has_an_empty_state(browse: Browse) -> None:
     assert "No competitions yet" in document(browse(SampleSite(states=[])), "/").one("main").text
 
 
@@ -108,34 +108,39 @@ def test_scores_have_the_decimals_of_the_competition(browse: Browse) -> None:
     assert line.one(class_="fid").text == "3.14"
 
 
-def test_the_table_can_be_read_aloud(browse: Browse) -> None:
+def test_the_table_is_accessible_to_screen_readers(browse: Browse) -> None:
     page = document(browse(SampleSite()))
     table = page.one("table")
     assert table.one("caption").text == "Public leaderboard, lowest score first, ranks 1 to 12 of 12"
     assert {cell.attributes["scope"] for cell in table.one("thead").all("th")} == {"col"}
     assert all(line.one("th").attributes["scope"] == "row" for line in rows(page))
-    assert {len([each for each in line.children if isinstance(each, Element)]) for line in table.all("tr")} == {7}
+    assert {len([cell for cell in line.children if isinstance(cell, Element)]) for line in table.all("tr")} == {7}
 
 
 def test_headings_go_down_one_level_at_a_time(browse: Browse) -> None:
     page = document(browse(SampleSite()))
-    levels = [int(each.tag[1]) for each in page if re.fullmatch("h[1-6]", each.tag)]
+    levels = [int(element.tag[1]) for element in page if re.fullmatch("h[1-6]", element.tag)]
     assert levels.count(1) == 1
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert page.one("html").attributes["lang"] == "en"
 
 
-def test_every_reference_within_the_page_has_its_goal(browse: Browse) -> None:
+def test_every_reference_within_the_page_has_a_target(browse: Browse) -> None:
     page = document(browse(SampleSite()))
-    ids = [each.attributes["id"] for each in page if "id" in each.attributes]
-    goals = [each.attributes["href"][1:] for each in page.all("a") if each.attributes["href"].startswith("#")]
-    goals += [each.attributes[name] for each in page for name in ("aria-labelledby", "for") if name in each.attributes]
+    ids = [element.attributes["id"] for element in page if "id" in element.attributes]
+    goals = [link.attributes["href"][1:] for link in page.all("a") if link.attributes["href"].startswith("#")]
+    goals += [
+        element.attributes[name]
+        for element in page
+        for name in ("aria-labelledby", "for")
+        if name in element.attributes
+    ]
     assert len(ids) == len(set(ids))
     assert set(goals) <= set(ids)
 
 
-def test_a_penalty_is_said_in_words_and_explained(browse: Browse) -> None:
+def test_a_penalty_is_shown_in_words_and_explained(browse: Browse) -> None:
     page = document(browse(SampleSite()))
     marked = [line.one("bdi").text for line in rows(page) if line.all(class_="warn")]
     assert marked == [row[0] for row in view_samples.DEMO if row[4]]
@@ -146,7 +151,7 @@ def test_a_penalty_is_said_in_words_and_explained(browse: Browse) -> None:
 
 def test_medals_are_letters_and_words_as_well_as_colours(browse: Browse) -> None:
     page = document(browse(SampleSite()))
-    medals = [[each.text for each in line.all(class_="medal")] for line in rows(page)]
+    medals = [[medal.text for medal in line.all(class_="medal")] for line in rows(page)]
     assert medals == [
         [], ["Ggold place"], ["Ggold place"], ["Ssilver place"], ["Ssilver place"],
         ["Bbronze place"], ["Bbronze place"], ["Bbronze place"], [], [], [], [], []
@@ -154,29 +159,29 @@ def test_medals_are_letters_and_words_as_well_as_colours(browse: Browse) -> None
     assert "silver places to rank 4" in page.one(class_="legend").text
 
 
-def test_copies_stand_apart_with_their_reason(browse: Browse) -> None:
+def test_copies_are_listed_separately_with_their_reason(browse: Browse) -> None:
     page = document(browse(SampleSite()))
     assert "Raw copies" not in page.one("table").text
-    copies = [each.text for each in page.one("section", class_="copies").all("li")]
+    copies = [item.text for item in page.one("section", class_="copies").all("li")]
     assert copies[0].startswith("Raw copies copy 100% of its images are training images, pixel by pixel")
     assert len(copies) == 2
     assert not document(browse(SampleSite(board=replace(view_samples.demo_board(), copies=[])))).all(class_="copies")
 
 
-def test_disqualified_teams_stand_apart_with_the_reason(browse: Browse) -> None:
+def test_disqualified_teams_are_listed_separately_with_the_reason(browse: Browse) -> None:
     board = replace(view_samples.demo_board(), disqualified=[view_samples.sample_disqualified("Bottleneck")])
     section = document(browse(SampleSite(board=board))).one("section", aria_labelledby="disqualified")
-    assert [each.text for each in section.all("li")] == [
+    assert [item.text for item in section.all("li")] == [
         "Bottleneck disqualified Its generator is an autoencoder of the training images."
     ]
     assert not document(browse(SampleSite())).all(id="disqualified")
 
 
-def test_who_moved_is_said_in_words(browse: Browse) -> None:
+def test_rank_changes_are_shown_in_words(browse: Browse) -> None:
     whole = view_samples.demo_board()
     moved = [replace(place, moved=moved) for place, moved in zip(whole.places, (2, -1, 0, None), strict=False)]
     page = document(browse(SampleSite(board=replace(whole, places=moved))))
-    steps = [[each.text for each in line.all(class_="rank-change")] for line in rows(page)[1:5]]
+    steps = [[change.text for change in line.all(class_="rank-change")] for line in rows(page)[1:5]]
     assert steps == [["▲2up 2 since midnight UTC"], ["▼1down 1 since midnight UTC"], [], []]
     assert "since midnight UTC" in page.one(class_="legend").text
     final = view_samples.sample_state(phase=Phase.FINAL, prizes=[{"place": 1, "amount": "$2,000"}])
@@ -184,14 +189,14 @@ def test_who_moved_is_said_in_words(browse: Browse) -> None:
     page = document(
         browse(SampleSite(board=view_samples.sample_board(places, of=final, track="private"))), f"{HERE}?track=private"
     )
-    assert [each.text for each in page.one("tbody").all(class_="rank-change")] == [
+    assert [change.text for change in page.one("tbody").all(class_="rank-change")] == [
         "▲2up 2 against the public board",
         "▲1up 1 against the public board",
     ]
-    assert [each.text for each in page.all(class_="prize")] == ["$2,000"]
+    assert [prize.text for prize in page.all(class_="prize")] == ["$2,000"]
 
 
-def test_ones_own_team_is_marked_or_stands_on_top(browse: Browse) -> None:
+def test_the_viewers_team_is_marked_or_pinned(browse: Browse) -> None:
     whole = view_samples.long_board(250)
     for own, pinned in ((whole.places[4], 0), (whole.places[180], 1)):
         page = document(browse(SampleSite(board=replace(whole, own=own))))
@@ -202,7 +207,7 @@ def test_ones_own_team_is_marked_or_stands_on_top(browse: Browse) -> None:
     assert not [line for line in document(browse(SampleSite())).all("tr") if "own" in line.attributes.get("class", "")]
 
 
-def test_a_past_board_says_so_and_leads_back(browse: Browse) -> None:
+def test_a_past_board_is_marked_and_links_back(browse: Browse) -> None:
     client = browse(SampleSite(board=view_samples.long_board(250)))
     page = document(client, f"{HERE}?as_of=2026-10-20T12:00")
     assert page.one(class_="notice").text == "The board as it was: 20 Oct 2026, 12:00 UTC. Show it as it is now"
@@ -213,7 +218,7 @@ def test_a_past_board_says_so_and_leads_back(browse: Browse) -> None:
     assert document(client, following).one(class_="notice").text.startswith("The board at")
     search = page.one("form", role="search")
     assert search.one("input", name="as_of").attributes["value"] == "2026-10-20T12:00:00Z"
-    assert all("as_of=" in each.attributes["href"] for each in page.one("p", class_="data").all("a"))
+    assert all("as_of=" in link.attributes["href"] for link in page.one("p", class_="data").all("a"))
     assert client.get(f"{HERE}?as_of=2027-01-01T00:00").status_code == 422
     assert client.get(f"{HERE}?as_of=").status_code == 200
 
@@ -253,8 +258,8 @@ def test_the_page_shows_the_limits(browse: Browse) -> None:
     assert "started before the close" not in text
 
 
-def test_the_board_is_there_for_programs_too(browse: Browse) -> None:
-    links = [each.attributes["href"] for each in document(browse(SampleSite())).one("p", class_="data").all("a")]
+def test_the_board_has_links_to_data_for_programs(browse: Browse) -> None:
+    links = [link.attributes["href"] for link in document(browse(SampleSite())).one("p", class_="data").all("a")]
     assert links == [
         "/api/v1/competitions/textures/leaderboard?track=public&format=csv",
         "/api/v1/competitions/textures/leaderboard?track=public&format=json",
@@ -264,7 +269,7 @@ def test_the_board_is_there_for_programs_too(browse: Browse) -> None:
 # Benchmarks
 
 
-def test_a_benchmark_stands_where_it_would_rank_without_a_rank(browse: Browse) -> None:
+def test_a_benchmark_is_listed_by_score_without_a_rank(browse: Browse) -> None:
     board = replace(view_samples.demo_board(), benchmarks=[view_samples.sample_benchmark(42.0)])
     lines = rows(document(browse(SampleSite(board=board))))
     assert [line.one("bdi").text for line in lines[3:6]] == [
@@ -280,9 +285,7 @@ def test_a_benchmark_stands_where_it_would_rank_without_a_rank(browse: Browse) -
     benchmarks=st.lists(st.integers(-1, 41), max_size=5),
     size=st.integers(1, 7),
 )
-def test_over_all_pages_every_line_is_shown_once_and_in_order(
-    scores: list[int], benchmarks: list[int], size: int
-) -> None:
+def test_the_pages_show_every_line_once_and_in_order(scores: list[int], benchmarks: list[int], size: int) -> None:
     places = [
         view_samples.sample_place(rank, f"t{rank}", s, s, 0.4, False, 1, 1) for rank, s in enumerate(sorted(scores), 1)
     ]
@@ -301,7 +304,7 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
         after = fragment.next
     assert [line for line in lines if line.rank] == places
     assert sorted(line.team for line in lines if not line.rank) == sorted(b.team for b in whole.benchmarks)
-    # A benchmark with a team's score stands below it.
+    # A benchmark with the same score as a team is below the team.
     keys = [(line.score, line.rank == 0) for line in lines]
     assert keys == sorted(keys)
 
@@ -309,14 +312,14 @@ def test_over_all_pages_every_line_is_shown_once_and_in_order(
 # Pages and search
 
 
-def test_a_hundred_places_are_a_page(browse: Browse) -> None:
+def test_a_page_has_a_hundred_places(browse: Browse) -> None:
     client = browse(SampleSite(board=view_samples.long_board(250)))
     first = document(client)
-    assert [each.text for each in first.one("nav", class_="pagination").all("a")] == ["Ranks 101 to 200"]
+    assert [link.text for link in first.one("nav", class_="pagination").all("a")] == ["Ranks 101 to 200"]
     assert len([line for line in rows(first) if "benchmark" not in line.attributes.get("class", "")]) == 100
     middle = document(client, first.one("a", rel="next").attributes["href"])
     assert middle.one("caption").text.endswith("ranks 101 to 200 of 250")
-    assert [each.text for each in middle.one("nav", class_="pagination").all("a")] == [
+    assert [link.text for link in middle.one("nav", class_="pagination").all("a")] == [
         "Ranks 1 to 100",
         "Ranks 201 to 250",
     ]
@@ -328,7 +331,7 @@ def test_a_hundred_places_are_a_page(browse: Browse) -> None:
     assert "The board ends before rank 901" in beyond.one(class_="empty").text
 
 
-def test_copies_are_on_the_first_page_and_never_endless(browse: Browse) -> None:
+def test_copies_are_on_the_first_page_and_limited(browse: Browse) -> None:
     board = replace(view_samples.long_board(150), copies=[view_samples.sample_copy(f"c{i}") for i in range(130)])
     client = browse(SampleSite(board=board))
     section = document(client).one(class_="copies")
@@ -337,7 +340,7 @@ def test_copies_are_on_the_first_page_and_never_endless(browse: Browse) -> None:
     assert not document(client, f"{HERE}?after=100").all(class_="copies")
 
 
-def test_search_finds_teams_on_any_page_whatever_the_case(browse: Browse) -> None:
+def test_search_finds_teams_on_any_page_in_any_case(browse: Browse) -> None:
     client = browse(SampleSite(board=view_samples.long_board(250)))
     page = document(client, f"{HERE}?search=%20ÖGMUNDUR+þór+24")
     assert [line.one("bdi").text for line in rows(page)] == [
@@ -367,14 +370,14 @@ def test_more_matches_than_a_page(browse: Browse) -> None:
 
 
 @pytest.mark.parametrize("query", ["after=-1", "after=x", "after=99999999999999999999", "track=secret"])
-def test_nonsense_in_the_address_is_refused(browse: Browse, query: str) -> None:
+def test_invalid_query_parameters_are_refused(browse: Browse, query: str) -> None:
     assert browse(SampleSite()).get(f"{HERE}?{query}").status_code == 422
 
 
-# What nobody may see yet
+# Hidden tracks
 
 
-def test_before_publication_nothing_speaks_of_the_private_track(browse: Browse) -> None:
+def test_before_publication_no_page_mentions_the_private_track(browse: Browse) -> None:
     client = browse(SampleSite())
     answer = client.get(HERE)
     assert "nasnetalarge" not in answer.text
@@ -404,7 +407,7 @@ def test_a_final_board_comes_first_with_its_winners(browse: Browse) -> None:
     assert not public.all("ol", class_="podium")
 
 
-def test_an_organizer_reads_that_the_private_board_is_not_public(browse: Browse) -> None:
+def test_an_organizer_sees_that_the_private_board_is_not_public(browse: Browse) -> None:
     page = document(browse(SampleSite(account=ORGANIZER)), f"{HERE}?track=private")
     assert page.one(class_="notice").text == "Only organizers can see this board until it is published."
 
@@ -412,7 +415,7 @@ def test_an_organizer_reads_that_the_private_board_is_not_public(browse: Browse)
 # Hostile words
 
 
-def test_hostile_words_stay_words(browse: Browse) -> None:
+def test_hostile_text_stays_text(browse: Browse) -> None:
     state = view_samples.sample_state(title=HOSTILE, description=HOSTILE + "\n\n" + HOSTILE, rules=HOSTILE)
     board = view_samples.sample_board(
         [view_samples.sample_place(1, HOSTILE, 1.0, 1.0, 0.1, True, 1, 1)],
@@ -424,12 +427,12 @@ def test_hostile_words_stay_words(browse: Browse) -> None:
     searched = parse_html(client.get(HERE, params={"search": HOSTILE[:40]}).text)
     assert searched.one("input", id="search").attributes["value"] == HOSTILE[:40]
     for page in (document(client, "/"), document(client), searched):
-        assert all(each.attributes["src"].startswith("/static/") and not each.text for each in page.all("script"))
+        assert all(script.attributes["src"].startswith("/static/") and not script.text for script in page.all("script"))
         assert not page.all("img")
-        assert not [each for each in page if any(name.startswith("on") for name in each.attributes)]
+        assert not [element for element in page if any(name.startswith("on") for name in element.attributes)]
         assert "49" not in page.one("main").text
-    names = [each.text for each in document(client).all("bdi")]
-    # A name that writes backwards is kept to itself.
+    names = [name.text for name in document(client).all("bdi")]
+    # ``bdi`` isolates names with right-to-left characters.
     assert names == [HOSTILE] * 3
 
 
@@ -455,18 +458,18 @@ def test_hostile_words_stay_words(browse: Browse) -> None:
 )
 def test_markdown_is_harmless(text: str) -> None:
     page = parse_html(html_of(text))
-    assert {each.tag for each in page} <= {"", "p", "a", "code", "pre"}
-    for each in page:
-        assert set(each.attributes) <= {"href", "rel", "title"}
-        assert each.attributes.get("href", "https:").lower().startswith("https:")
+    assert {element.tag for element in page} <= {"", "p", "a", "code", "pre"}
+    for element in page:
+        assert set(element.attributes) <= {"href", "rel", "title"}
+        assert element.attributes.get("href", "https:").lower().startswith("https:")
 
 
-def test_markdown_says_what_it_should() -> None:
+def test_markdown_is_rendered() -> None:
     page = parse_html(
         html_of("# Big\n\n## Small\n\n*a* [b](https://example.org) [c](/rules) ![d](e.png)\n\n|x|\n|-|\n|1|\n")
     )
-    assert [each.tag for each in page if each.tag.startswith("h")] == ["h3", "h4"]
-    assert [each.attributes["href"] for each in page.all("a")] == ["https://example.org", "/rules"]
+    assert [element.tag for element in page if element.tag.startswith("h")] == ["h3", "h4"]
+    assert [link.attributes["href"] for link in page.all("a")] == ["https://example.org", "/rules"]
     assert page.all("a")[0].attributes["rel"] == "nofollow noopener noreferrer"
     assert page.one("p").text == "a b c d"
     assert page.one("td").text == "1"
@@ -486,7 +489,7 @@ def test_the_summary_is_the_first_paragraph_and_about_is_the_rest() -> None:
 # Headers and caching
 
 
-def test_every_answer_has_the_headers(browse: Browse) -> None:
+def test_every_answer_has_the_security_headers(browse: Browse) -> None:
     client = browse(SampleSite())
     etag = client.get(HERE).headers["etag"]
     for answer in (
@@ -511,7 +514,7 @@ def test_every_answer_has_the_headers(browse: Browse) -> None:
         assert answer.headers["referrer-policy"] == "same-origin"
 
 
-def test_nothing_new_is_answered_with_304(browse: Browse) -> None:
+def test_an_unchanged_page_is_answered_with_304(browse: Browse) -> None:
     site = SampleSite()
     client = browse(site)
     first = client.get(HERE)
@@ -523,7 +526,7 @@ def test_nothing_new_is_answered_with_304(browse: Browse) -> None:
     assert again.headers["vary"] == "Authorization, Cookie"
 
 
-def test_the_etag_changes_with_all_that_the_page_shows(browse: Browse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_etag_covers_everything_on_the_page(browse: Browse, monkeypatch: pytest.MonkeyPatch) -> None:
     site = SampleSite()
     client = browse(site)
 
@@ -545,14 +548,14 @@ def test_the_etag_changes_with_all_that_the_page_shows(browse: Browse, monkeypat
     assert etag() == seen[-1]
 
 
-def test_a_page_can_be_asked_for_its_headers_alone(browse: Browse) -> None:
+def test_pages_answer_head_requests(browse: Browse) -> None:
     client = browse(SampleSite())
     answer = client.head(HERE)
     assert answer.status_code == 200
     assert answer.headers["etag"] == client.get(HERE).headers["etag"]
 
 
-def test_static_files_are_kept_for_ever_under_their_own_name(browse: Browse) -> None:
+def test_versioned_static_files_are_cached_forever(browse: Browse) -> None:
     client = browse(SampleSite())
     page = document(client, "/")
     for rel, kind in (("stylesheet", "text/css; charset=utf-8"), ("icon", "image/svg+xml")):
@@ -569,11 +572,11 @@ def test_static_files_are_kept_for_ever_under_their_own_name(browse: Browse) -> 
 @pytest.mark.parametrize(
     "name", ["nothing.css", "..%2frouting.py", "%2e%2e/routes.py", "rendering/layout.html", "BASE.CSS"]
 )
-def test_nothing_else_is_served(browse: Browse, name: str) -> None:
+def test_no_other_file_is_served(browse: Browse, name: str) -> None:
     assert browse(SampleSite()).get(f"/static/{name}").status_code == 404
 
 
-def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
+def test_pages_use_no_other_host_and_nothing_inline(browse: Browse) -> None:
     client = browse(
         SampleSite(board=view_samples.sample_board([], of=view_samples.sample_state(description="", rules="")))
     )
@@ -582,11 +585,11 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
         document(client),
         parse_html(bytes(error_page("No.").body).decode()),
     ):
-        for each in page:
-            assert not {"style", "srcset", "ping"} & set(each.attributes)
-            for name in {"src", "href", "action"} & set(each.attributes):
-                assert re.match(r"[/#](?!/)", each.attributes[name])
-        assert all(each.attributes["src"].startswith("/static/") and not each.text for each in page.all("script"))
+        for element in page:
+            assert not {"style", "srcset", "ping"} & set(element.attributes)
+            for name in {"src", "href", "action"} & set(element.attributes):
+                assert re.match(r"[/#](?!/)", element.attributes[name])
+        assert all(script.attributes["src"].startswith("/static/") and not script.text for script in page.all("script"))
         assert not page.all("style")
     for content in templates.STATIC_FILES.values():
         text = content.decode().replace("http://www.w3.org/2000/svg", "")
@@ -597,12 +600,12 @@ def test_no_other_host_is_asked_and_nothing_is_inline(browse: Browse) -> None:
 
 
 def error_page(message: str, **options: Any) -> Response:
-    """The page of an error 404."""
+    """The page of a 404 error."""
     values: dict[str, Any] = {"title": "Not found", "message": message, "code": 404, "slug": None}
     return templates.render_page("rendering/error.html", status=404, **values, **options)
 
 
-def test_an_error_is_a_page_too() -> None:
+def test_an_error_is_a_page() -> None:
     answer = error_page(f"There is no competition {HOSTILE!r}.", headers={"Retry-After": "3"})
     page = parse_html(bytes(answer.body).decode())
     assert answer.status_code == 404
@@ -622,7 +625,7 @@ def test_an_error_is_a_page_too() -> None:
         ("/nowhere", "text/html", True),
     ],
 )
-def test_pages_are_for_browsers_and_problems_for_programs(path: str, accept: str, expected: bool) -> None:
+def test_browsers_get_pages_and_programs_get_problems(path: str, accept: str, expected: bool) -> None:
     request = Request({"type": "http", "path": path, "headers": [(b"accept", accept.encode())], "query_string": b""})
     assert templates.wants_page(request) is expected
 
@@ -654,7 +657,9 @@ def test_how_long_ago(seconds: int, expected: str) -> None:
         (Phase.FINAL, -30, -0.5, "Closed 12 hours ago"),
     ],
 )
-def test_the_date_that_matters(phase: Phase, opens: float | None, closes: float | None, expected: str) -> None:
+def test_the_shown_deadline_depends_on_the_phase(
+    phase: Phase, opens: float | None, closes: float | None, expected: str
+) -> None:
     opens_at, closes_at = (None if days is None else NOW + timedelta(days=days) for days in (opens, closes))
     state = view_samples.sample_state(phase=phase, opens_at=opens_at, closes_at=closes_at)
     deadline = formatting.deadline(state, NOW)
@@ -662,7 +667,7 @@ def test_the_date_that_matters(phase: Phase, opens: float | None, closes: float 
     assert deadline.moment == (opens_at if phase is Phase.DRAFT else closes_at)
 
 
-def test_exact_times_are_utc_and_never_hide_their_seconds() -> None:
+def test_exact_times_are_utc_and_have_their_seconds() -> None:
     eastern = datetime.fromisoformat("2026-11-14T23:59:59-05:00")
     assert formatting.exact(eastern) == "15 Nov 2026, 04:59:59 UTC"
     assert formatting.machine(eastern) == "2026-11-15T04:59:59Z"
@@ -680,7 +685,7 @@ def test_exact_times_are_utc_and_never_hide_their_seconds() -> None:
         ("", "unknown"),
     ],
 )
-def test_browsers_are_called_by_their_names(user_agent: str, expected: str) -> None:
+def test_browsers_have_readable_names(user_agent: str, expected: str) -> None:
     assert formatting.agent(user_agent) == expected
 
 
@@ -689,20 +694,20 @@ def test_browsers_are_called_by_their_names(user_agent: str, expected: str) -> N
 
 def _luminance(colour: str) -> float:
     digits = colour.lstrip("#")
-    digits = digits if len(digits) == 6 else "".join(each * 2 for each in digits)
+    digits = digits if len(digits) == 6 else "".join(digit * 2 for digit in digits)
     channels = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def contrast(a: str, b: str) -> float:
-    """WCAG 2.2's contrast ratio of two colours."""
+    """The contrast ratio of two colours according to WCAG 2.2."""
     lighter, darker = sorted((_luminance(a), _luminance(b)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read(scheme: str) -> None:
+def test_every_text_has_enough_contrast(scheme: str) -> None:
     css = templates.STATIC_FILES["base.css"].decode()
     light, dark = [dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in css.split(":root {")[1:3]]
     colours = light if scheme == "light" else light | dark

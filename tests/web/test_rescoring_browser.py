@@ -1,4 +1,4 @@
-"""A rescoring campaign in a real browser: started, watched, switched and taken back."""
+"""A rescoring campaign in a real browser: started, watched, switched and undone."""
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -10,7 +10,9 @@ from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pict
 from tests.worker.rescoring.campaigns import PRIZES, new_version, places
 
 
-def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_is_measured_switched_and_undone(
+    browser: Browser, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slug = service.competition(prizes=PRIZES)
     for who, seed in (("ada", 11), ("bob", 12)):
         service.scored(who, slug, noise_images(seed))
@@ -25,7 +27,7 @@ def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, m
             page.get_by_role("button", name="Start campaign").click()
             expect(page.get_by_text("2 to go")).to_be_visible()
             service.run_jobs(evidence=True)
-            # The page finds out by itself; what a switch would do comes with the next look.
+            # The page updates itself. The impact of a switch appears after a reload.
             expect(page.get_by_text("2 measured")).to_be_visible()
             page.reload()
             expect(page.get_by_role("row").filter(has_text="$500")).to_have_count(2)
@@ -35,10 +37,10 @@ def test_measure_anew_switch_and_take_back(browser: Browser, service: Service, m
                 assert page.evaluate("document.documentElement.scrollWidth") == width
                 assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
             take_pictures(page, "rescoring")
-            page.get_by_label("Why", exact=True).fill("The prize changes hands, rightly.")
+            page.get_by_label("Why", exact=True).fill("The prize goes to the right team.")
             page.get_by_role("button", name="Switch").click()
             expect(page.locator(".title .badge")).to_have_text("in force")
-            assert [each[0] for each in places(service, slug, "private")] == [each[0] for each in reversed(before)]
+            assert [place[0] for place in places(service, slug, "private")] == [place[0] for place in reversed(before)]
             page.get_by_label("Why", exact=True).fill("A fault was found.")
             page.get_by_role("button", name="Undo switch").click()
             expect(page.locator(".title .badge")).to_have_text("taken back")

@@ -1,4 +1,4 @@
-"""The pages of rescoring campaigns, as a browser without scripts would use them."""
+"""The rescoring pages, as a browser without scripts uses them."""
 
 from typing import Any
 
@@ -23,15 +23,15 @@ __all__ = ["kept", "service", "slug", "substitute_extractor"]  # fixtures are fo
 
 
 def press(service: Service, page: Element, address: str, status: int, **fields: str) -> Any:
-    """Send a page's form; the page that answers."""
+    """Send a form of a page and check the status of the answer."""
     answer = service.http.post(address, data=hidden(page, address) | fields, headers=HTML, follow_redirects=False)
     assert answer.status_code == status, answer.text
     return answer
 
 
 def buttons(page: Element) -> list[str]:
-    """What a campaign's page offers to decide."""
-    return [each.attributes["value"] for each in page.all("button", name="decision")]
+    """The decisions that a campaign's page offers."""
+    return [button.attributes["value"] for button in page.all("button", name="decision")]
 
 
 @pytest.mark.parametrize("tau", ["7", "-1", "nan", "inf"])
@@ -58,7 +58,7 @@ def test_a_threshold_that_is_no_distance_is_refused(service: Service, slug: str,
         ({"decision": "switch", "reason": "Now."}, "The campaign is measuring"),
     ],
 )
-def test_what_is_missing_or_impossible_is_said_beside_the_form(
+def test_missing_or_impossible_input_is_reported_next_to_the_form(
     service: Service, slug: str, fields: dict[str, str], says: str
 ) -> None:
     campaign = started(service, slug, track="private")
@@ -78,7 +78,7 @@ def test_a_campaign_needs_a_reason(service: Service, slug: str) -> None:
     assert campaign_acts(service) == []
 
 
-def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service, slug: str) -> None:
+def test_a_campaign_of_a_replaced_track_is_shown_as_ended(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private", extractor="efficientnet_lite0@1")
     service.run_jobs()
     enter(service, "organizer")
@@ -96,7 +96,7 @@ def test_a_campaign_of_a_replaced_track_is_shown_as_over(service: Service, slug:
     assert "The extractor of the private track has been replaced, so its campaigns have ended." in stale.text
 
 
-def test_a_cancelled_campaign_says_so_to_who_decides_from_an_older_page(service: Service, slug: str) -> None:
+def test_a_decision_from_an_outdated_campaign_page_is_refused(service: Service, slug: str) -> None:
     campaign = started(service, slug, track="private")
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring/{campaign['id']}"

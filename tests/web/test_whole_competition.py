@@ -1,4 +1,4 @@
-"""A whole competition, by API, command and browser: from a correction to a board that is published a second time."""
+"""A whole competition with the API, the command and a browser: from a correction to a republished board."""
 
 from typing import Any
 
@@ -23,18 +23,18 @@ class Competition:
         self.slug = service.competition(title="Noise", prizes=[{"place": 1, "amount": "$500"}])
         self.path = f"/competitions/{self.slug}"
         images = {"ada": noise_images(11), "bob": near_copies(), "eve": noise_images(13)}
-        self.entries = {who: service.scored(who, self.slug, each)["id"] for who, each in images.items()}
+        self.entries = {who: service.scored(who, self.slug, content)["id"] for who, content in images.items()}
 
     def admin(self, *argv: object) -> CommandResult:
         """``kennel admin ...`` as the admin."""
         return self.terminal.run("admin", *argv, who="admin")
 
     def ranked(self) -> list[str]:
-        """The teams of the private board, as organizers see it."""
+        """The teams on the private board, as organizers see it."""
         return [team for team, *_ in places(self.service, self.slug, "private")]
 
     def open_points(self) -> dict[str, int]:
-        """The open points of the checklist and the numbers of their cases."""
+        """The open points of the checklist, with the number of cases."""
         view = self.service.call("organizer", "GET", f"{self.path}/publication").json()
         return {point["name"]: point["count"] for point in view["points"] if not point["passed"]}
 
@@ -69,19 +69,19 @@ def test_a_whole_competition(
 
 
 def corrected_and_announced(competition: Competition) -> None:
-    """Whoever competes is told of both."""
+    """Participants get a notice of a changed prize and of an announcement."""
     prizes = [{"place": 1, "amount": "$600"}]
     assert competition.service.call("organizer", "PATCH", competition.path, json={"prizes": prizes}).status_code == 200
     announced = competition.admin("competition", "announce", competition.slug, "The prize", "It is *larger* now.")
     assert announced.status == 0, announced.err
-    newest = [(each["kind"], each["body"]) for each in competition.service.notices("eve")[:2]]
+    newest = [(notice["kind"], notice["body"]) for notice in competition.service.notices("eve")[:2]]
     assert newest[0][0] == "announcement"
     assert "The prize" in str(competition.service.http.get(competition.path).text)
     assert ("change", "Noise has changed: prizes: $600 for place 1, before $500 for place 1.") in newest
 
 
 def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A corrected scorer turns the board of honest entries around until the switch is taken back."""
+    """A corrected scorer reverses the order of honest entries until the switch is undone."""
     before = places(competition.service, competition.slug, "private")
     with monkeypatch.context() as patch:
         new_version(patch, lambda fid: 1e6 - fid)
@@ -97,7 +97,7 @@ def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.Monkey
     assert turned == [team for team, *_ in reversed(before) if team in HONEST]
     assert competition.admin("campaign", "undo", *campaign).document["state"] == "taken back"
     assert places(competition.service, competition.slug, "private") == before
-    back, on = (each["body"] for each in competition.service.notices("eve")[:2])
+    back, on = (notice["body"] for notice in competition.service.notices("eve")[:2])
     assert on.startswith("Entries have been measured again and the new measurements count on the private track")
     assert back.startswith(
         "The new measurements of entries no longer count and the earlier ones count again on the private track"
@@ -105,7 +105,7 @@ def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.Monkey
 
 
 def labelled_and_not_ruled(competition: Competition, cheater: str) -> None:
-    """A label takes no place away, and the checklist says so."""
+    """A label does not remove a team from the board. The checklist reports the missing ruling."""
     assert cheater in HONEST
     assert "unruled" not in competition.open_points()
     assert competition.admin("submission", "label", competition.slug, competition.entries[cheater], "sup").status == 0
@@ -117,7 +117,7 @@ def labelled_and_not_ruled(competition: Competition, cheater: str) -> None:
 
 
 def appealed_in_private(competition: Competition, page: Page) -> None:
-    """The team appeals against its private penalty, and gets its place back."""
+    """The team appeals against its private penalty and gets its rank back."""
     page.get_by_label("Your rebuttal").fill("We trained it ourselves.")
     page.get_by_role("button", name="Submit rebuttal").click()
     expect(page.get_by_text("against the penalty on the private track")).to_be_visible()
@@ -132,14 +132,14 @@ def appealed_in_private(competition: Competition, page: Page) -> None:
 
 
 def nothing_moves(competition: Competition, cheater: str) -> None:
-    """A ruling on a published board is refused, though its winner is labelled."""
+    """A ruling on a published board is refused, even if the winner is labelled."""
     before = competition.ranked()
     assert slug_of(competition.rule(cheater)) == (409, "published")
     assert competition.ranked() == before
 
 
 def withdrawn_and_published_again(competition: Competition, page: Page, cheater: str) -> None:
-    """With a ruling in between: everybody sees who has moved, and those who have are told."""
+    """After a ruling and a second publication, everybody sees the changed ranks, and those teams get a notice."""
     before = competition.ranked()
     page.get_by_label("Reason (shown to all participants)").fill("The winner has no ruling.")
     page.get_by_role("button", name="Withdraw board").click()
@@ -151,8 +151,8 @@ def withdrawn_and_published_again(competition: Competition, page: Page, cheater:
     others = [who for who in competition.entries if who != cheater]
     moved = [who for who in others if competition.ranked().index(who) != before.index(who)]
     assert moved
-    told = {who: competition.service.notices(who)[0]["body"] for who in others}
-    assert [who for who, body in told.items() if "Your team's rank has changed" in body] == moved
+    notices = {who: competition.service.notices(who)[0]["body"] for who in others}
+    assert [who for who, body in notices.items() if "Your team's rank has changed" in body] == moved
     page.goto(f"{competition.terminal.url}{competition.path}/versions")
     rows = page.get_by_role("row")
     expect(rows).to_have_count(1 + len(moved) + 1)

@@ -1,4 +1,4 @@
-"""Hand-made competitions and boards, and the pages over them without a database."""
+"""Sample competitions and boards, and their pages without a database."""
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -60,13 +60,13 @@ DEMO = (
 
 
 def sample_organizer() -> Account:
-    """Olga, who organizes the sample competition."""
+    """Olga, an organizer of the sample competition."""
     role = CompetitionRole(competition_id=1, role="organizer", accepted_at=NOW)
     return Account(id=1, handle="olga", role="organizer", competition_roles=[role])
 
 
 def sample_competition(**values: object) -> Competition:
-    """A competition that is open until two weeks from ``NOW``."""
+    """A competition that closes two weeks after ``NOW``."""
     defaults = {
         "id": 1,
         "slug": SLUG,
@@ -93,7 +93,7 @@ def sample_competition(**values: object) -> Competition:
 
 
 def sample_state(*, phase: Phase = Phase.OPEN, **values: object) -> CompetitionState:
-    """A competition's state; ``values`` are its columns."""
+    """A competition's state. ``values`` are its columns."""
     tracks: dict[TrackKind, Track] = {
         "public": Track(id=1, kind="public", extractor="efficientnet_lite0@1", epsilon=1e-15),
         "private": Track(id=2, kind="private", extractor="nasnetalarge@1", epsilon=1e-15),
@@ -126,14 +126,14 @@ def sample_copy(
     team: str,
     reason: str = "100% of its images are training images, pixel by pixel (400 as they are, 0 mirrored).",
 ) -> UnrankedTeam:
-    """A team whose only entry is a copy."""
+    """A team with a copy as its only entry."""
     return UnrankedTeam(team, reason, 0.0, "c")
 
 
 def sample_disqualified(
     team: str, reason: str = "Its generator is an autoencoder of the training images."
 ) -> UnrankedTeam:
-    """A team whose entry was ruled out."""
+    """A team with a disqualified entry."""
     return UnrankedTeam(team, reason, 0.2, "d")
 
 
@@ -153,7 +153,7 @@ def demo_board() -> Board:
 
 
 def long_board(teams: int) -> Board:
-    """A board of many teams with scores of every size and names of every kind."""
+    """A board with many teams, scores of every magnitude and names of every kind."""
     names = (
         "Ada",
         "wasserstein & sons",
@@ -181,15 +181,18 @@ def long_board(teams: int) -> Board:
 
 
 def with_shown_tracks(board: Board) -> Board:
-    """A board with three shown tracks: all entries measured on the first, every other on the second, and no number for
-    one of them; nobody on the third, whose name is the longest."""
+    """Add three shown tracks to a board.
+
+    The first has all entries. The second has every other entry, and no value for one of these. The third has the
+    longest name and no entries.
+    """
     names = ("fd_dinov2", "kid", "memorization_distance_of_copy_detection_")
     metrics = ("fid", "kid", "memorization_distance")
     shown = [
         ShownTrack(name=name, metric=metric, extractor="dinov2@1", reference="public", visibility="everybody")
         for name, metric in zip(names, metrics, strict=True)
     ]
-    places = [replace(each, shown=_sample_values(each.rank, each.score)) for each in board.places]
+    places = [replace(place, shown=_sample_values(place.rank, place.score)) for place in board.places]
     return replace(board, places=places, shown_tracks=shown)
 
 
@@ -209,7 +212,7 @@ def sample_board(
     tau: float | None = 0.1905,
     track: TrackKind = "public",
 ) -> Board:
-    """A board of a track, with medals and prizes."""
+    """A board of one track, with medals and prizes."""
     of = of or sample_state()
     awards = of.awards_on(track)
     places = [replace(place, **awards.of_rank(place.rank)._asdict()) for place in places]
@@ -218,12 +221,12 @@ def sample_board(
 
 
 def sample_data_file(number: int, name: str, count: int) -> DataFile:
-    """A file that the competition offers."""
+    """A data file of the competition."""
     return DataFile(id=number, name=name, bytes=count, sha256=f"{number:064x}")
 
 
 def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, rejected: int = 0) -> Quota:
-    """A team's quota at ``NOW``; 2 may be in progress and 20 rejected."""
+    """A team's quota at ``NOW``, with limits of 2 entries in progress and 20 rejected ones."""
     of = Competition(daily_limit=daily, pending_limit=2, rejected_limit=20)
     usage = QuotaUsage(charged, pending, rejected)
     return Quota(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
@@ -231,11 +234,11 @@ def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, reje
 
 @dataclass
 class SampleSite:
-    """The data that pages get in place of the database."""
+    """The data that replaces the database."""
 
     board: Board = field(default_factory=demo_board)
     boards: dict[str, Board] = field(default_factory=dict)
-    """The boards of further competitions, by slug."""
+    """The boards of additional competitions, by slug."""
     states: list[CompetitionState] | None = None
     version: str = "v1"
     now: datetime = NOW
@@ -278,9 +281,9 @@ class SampleSite:
         return SimpleNamespace(board=page)
 
     def _state_of(self, _: object, slug: str, _now: datetime) -> CompetitionState:
-        for each in self._states():
-            if each.competition.slug == slug:
-                return replace(each, files=tuple(self.files))
+        for state in self._states():
+            if state.competition.slug == slug:
+                return replace(state, files=tuple(self.files))
         raise NotFound("no-competition", f"There is no competition {slug!r}.")
 
     def _version(self, _: object, of: CompetitionState, kind: TrackKind, account: Account | None, now: datetime) -> str:
@@ -293,17 +296,17 @@ class SampleSite:
         return [self.board.state, *(board.state for board in self.boards.values())]
 
     def _shown_competitions(self, acting: Acting[Account | None]) -> list[Competition]:
-        return [each.competition for each in self._states() if competition_state._is_visible(each, acting.actor)]
+        return [state.competition for state in self._states() if competition_state._is_visible(state, acting.actor)]
 
     def _states_of(self, _: object, ids: Collection[int], _now: datetime) -> list[CompetitionState]:
-        return [each for each in self._states() if each.competition.id in ids]
+        return [state for state in self._states() if state.competition.id in ids]
 
     def _count_teams(self, _: object, of: Iterable[CompetitionState]) -> dict[int, int]:
-        return {each.competition.id: self.boards.get(each.competition.slug, self.board).teams for each in of}
+        return {state.competition.id: self.boards.get(state.competition.slug, self.board).teams for state in of}
 
     @contextmanager
     def app(self) -> Iterator[FastAPI]:
-        """The application of pages over this data."""
+        """The application with this data."""
         app = FastAPI()
         app.state.response_cache = ResponseCache()
         for router in routers():

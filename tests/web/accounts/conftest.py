@@ -1,4 +1,4 @@
-"""An issuer for the pages that sign in by OpenID Connect."""
+"""An issuer for the pages that sign in with OpenID Connect."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,14 @@ from tests.web.accounts.oidc_issuer import CLIENT, SECRET, FakeIssuer, configure
 
 @pytest.fixture
 def issuer(service: Service) -> Iterator[FakeIssuer]:
-    """An issuer that the service knows."""
-    with running_issuer() as each:
+    """An issuer that the service is configured for."""
+    with running_issuer() as running:
         configure(
             service,
             public_url="http://testserver",
-            oidc_issuer=each.address,
+            oidc_issuer=running.address,
             oidc_client_id=CLIENT,
             oidc_client_secret=SecretStr(SECRET),
             oidc_name="Example ID",
         )
-        yield each
+        yield running

@@ -1,4 +1,4 @@
-"""A small OpenID Connect issuer on loopback that can be made to lie."""
+"""A small OpenID Connect issuer on loopback that can send false answers."""
 
 import base64
 import gzip
@@ -23,13 +23,12 @@ from tests.web.pages import HTML
 CLIENT = "kennel"
 SECRET = "a secret of the client"
 DISCOVERY, KEYS = "/.well-known/openid-configuration", "/keys"
-KEPT_BACK_SECONDS = 30.0
-"""The longest time."""
+MAX_DELAY_SECONDS = 30.0
 
 
 @dataclass
 class FakeIssuer:
-    """An issuer with its signed-in ``person``, and false ``claims`` or a false ``key`` in its tokens."""
+    """An issuer with a signed-in ``person``. Its tokens may have false ``claims`` or a false ``key``."""
 
     address: str = ""
     person: dict[str, Any] = field(default_factory=lambda: {"sub": "42", "preferred_username": "grace"})
@@ -37,30 +36,30 @@ class FakeIssuer:
     described: dict[str, Any] = field(default_factory=dict)
     published: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "1", "use": "sig"}))
     further_keys: list[dict[str, Any]] = field(default_factory=list)
-    """Keys that are published, too."""
+    """Additional published keys."""
     of_key: dict[str, Any] = field(default_factory=dict)
-    """What is published with the key."""
+    """Additional fields of the published key."""
     key: RSAKey | None = None
     header: dict[str, str] = field(default_factory=lambda: {"alg": "RS256", "kid": "1"})
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
-    """How often each path was asked for."""
+    """The number of requests by path."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Further headers of answers."""
+    """Additional headers of answers."""
     seconds_between_bytes: float = 0.0
     answers: Event = field(default_factory=Event)
-    """Answers are kept back until it is set, as it is from the beginning."""
+    """Clear it to delay answers until it is set again."""
 
     def __post_init__(self) -> None:
         self.answers.set()
 
     def rotate(self, key_id: str) -> None:
-        """Sign with a new key, and publish that alone."""
+        """Sign with a new key, and publish only that key."""
         self.published = RSAKey.generate_key(2048, {"kid": key_id, "use": "sig"})
         self.header = {**self.header, "kid": key_id}
 
     def visit(self, url: str) -> str:
-        """Sign a person in at the authorization endpoint; the address that their browser is redirected to."""
+        """Sign the person in at the authorization endpoint. Returns the URL of the redirect."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert url.startswith(f"{self.address}/authorize?")
         assert (asked["response_type"], asked["client_id"]) == ("code", CLIENT)
@@ -71,7 +70,6 @@ class FakeIssuer:
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
 
     def describe(self) -> dict[str, Any]:
-        """The discovery document."""
         return {
             "issuer": self.address,
             "authorization_endpoint": f"{self.address}/authorize",
@@ -81,7 +79,7 @@ class FakeIssuer:
         }
 
     def exchange(self, form: dict[str, str], credentials: str) -> dict[str, Any] | None:
-        """Tokens for a code; None if the code, the verifier or the client is wrong."""
+        """Tokens for a code. None if the code, the verifier or the client is wrong."""
         asked = self.codes.pop(form.get("code", ""), None)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(form.get("code_verifier", "").encode()).digest())
         expected = "Basic " + base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
@@ -97,13 +95,12 @@ class FakeIssuer:
 
 @contextmanager
 def running_issuer() -> Iterator[FakeIssuer]:
-    """A running issuer."""
     issuer = FakeIssuer()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             keys = {"keys": [issuer.published.as_dict(private=False) | issuer.of_key, *issuer.further_keys]}
-            path = DISCOVERY if self.path.endswith(DISCOVERY) else self.path  # Entra has one for each tenant
+            path = DISCOVERY if self.path.endswith(DISCOVERY) else self.path  # Entra has a document per tenant
             self._answer({DISCOVERY: issuer.describe(), KEYS: keys}.get(path))
 
         def do_POST(self) -> None:
@@ -116,7 +113,7 @@ def running_issuer() -> Iterator[FakeIssuer]:
             if issuer.headers.get("Content-Encoding") == "gzip":
                 content = gzip.compress(content)
             issuer.asked[self.path] += 1
-            issuer.answers.wait(KEPT_BACK_SECONDS)
+            issuer.answers.wait(MAX_DELAY_SECONDS)
             self.send_response(200 if document else 400)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
@@ -124,7 +121,7 @@ def running_issuer() -> Iterator[FakeIssuer]:
                 self.send_header(name, value)
             self.end_headers()
             piece = 1 if issuer.seconds_between_bytes else len(content)
-            with suppress(ConnectionError):  # of those whom it takes too long
+            with suppress(ConnectionError):  # a client may give up
                 for start in range(0, len(content), piece):
                     time.sleep(issuer.seconds_between_bytes)
                     self.wfile.write(content[start : start + piece])
@@ -139,7 +136,7 @@ def running_issuer() -> Iterator[FakeIssuer]:
     try:
         yield issuer
     finally:
-        issuer.seconds_between_bytes = 0.0  # the server waits for its answers
+        issuer.seconds_between_bytes = 0.0  # the shutdown waits for open answers
         issuer.answers.set()
         server.shutdown()
         thread.join()
@@ -147,13 +144,13 @@ def running_issuer() -> Iterator[FakeIssuer]:
 
 
 def configure(service: Service, **changes: Any) -> None:
-    """Other settings."""
+    """Change settings of the service."""
     state = service.app.state
     state.settings = state.settings.model_copy(update=changes)
 
 
 def depart(service: Service, onward: str = "/account") -> str:
-    """Press the button; where the browser is sent."""
+    """Start a sign-in. Returns the URL at the issuer."""
     answer = service.http.get(f"/signin/oidc?next={onward}", follow_redirects=False)
     assert answer.status_code == 303
     location: str = answer.headers["location"]
@@ -161,17 +158,17 @@ def depart(service: Service, onward: str = "/account") -> str:
 
 
 def arrive(service: Service, back: str) -> Any:
-    """The browser comes back."""
+    """Follow the redirect from the issuer back to the service."""
     assert back.startswith("http://testserver/signin/oidc/return?")
     parts = urlsplit(back)
     return service.http.get(f"{parts.path}?{parts.query}", headers=HTML)
 
 
 def travel(service: Service, issuer: FakeIssuer) -> Any:
-    """There and back."""
+    """Sign in through the issuer."""
     return arrive(service, issuer.visit(depart(service)))
 
 
 def me(service: Service) -> Any:
-    """Who is signed in."""
+    """The signed-in account."""
     return service.http.get("/api/v1/me").json()

@@ -16,14 +16,14 @@ from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit
 
 
 def sign_in(page: Page, where: str, handle: str = "grace", onward: str = "/account") -> None:
-    """Handle and password."""
+    """Fill in and submit the sign-in form."""
     page.goto(f"{where}/signin?next={onward}")
     page.get_by_label("Handle or mail address").fill(handle)
     page.get_by_label("Password").fill(GOOD)
     page.get_by_role("button", name="Sign in").click()
 
 
-def test_pages_of_accounts_fit_every_width_and_an_account_ends_there(browser: Browser, service: Service) -> None:
+def test_account_pages_fit_every_width_and_delete_an_account(browser: Browser, service: Service) -> None:
     sign_up(service)
     sign_up(service, handle="boss", email="boss@example.org")
     service.browse("admin", "PUT", "/accounts/boss/role", json={"role": "admin"})
@@ -38,11 +38,14 @@ def test_pages_of_accounts_fit_every_width_and_an_account_ends_there(browser: Br
         page.locator("summary", has_text="Delete").click()
         _fits(page, "account")
         form = page.locator("form[action='/account/deletion']")
-        for handle, password, told in (("ada", GOOD, "is not the handle"), ("grace", "guessed", "password is wrong")):
+        for handle, password, message in (
+            ("ada", GOOD, "is not the handle"),
+            ("grace", "guessed", "password is wrong"),
+        ):
             form.get_by_label("to confirm").fill(handle)
             form.get_by_label("Current password").fill(password)
             form.get_by_role("button", name="Delete account").click()
-            expect(page.get_by_role("alert")).to_contain_text(told)
+            expect(page.get_by_role("alert")).to_contain_text(message)
         form.get_by_label("to confirm").fill("grace")
         form.get_by_label("Current password").fill(GOOD)
         form.get_by_role("button", name="Delete account").click()
@@ -60,7 +63,7 @@ def _fits(page: Page, name: str) -> None:
 
 
 def local(service: Service, address: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The service by the name ``localhost``: browsers make passkeys for names alone."""
+    """The service's URL with the name ``localhost``, because browsers create passkeys only for names."""
     where = address.replace("127.0.0.1", "localhost")
     settings = service.app.state.settings.model_copy(update={"public_url": where})
     monkeypatch.setattr(service.app.state, "settings", settings)
@@ -68,7 +71,7 @@ def local(service: Service, address: str, monkeypatch: pytest.MonkeyPatch) -> st
 
 
 def add_authenticator(page: Page) -> Any:
-    """A virtual authenticator of the tab."""
+    """Add a virtual authenticator to the tab. Returns its ID and the DevTools session."""
     devtools = page.context.new_cdp_session(page)
     devtools.send("WebAuthn.enable")
     options = {
@@ -78,7 +81,7 @@ def add_authenticator(page: Page) -> Any:
     return devtools.send("WebAuthn.addVirtualAuthenticator", {"options": options})["authenticatorId"], devtools
 
 
-def test_a_passkey_is_added_and_asked_for(browser: Browser, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_passkey_is_added_and_required(browser: Browser, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     with serve(service.app) as address:
         where = local(service, address, monkeypatch)
@@ -115,11 +118,13 @@ def test_a_passkey_is_added_and_asked_for(browser: Browser, service: Service, mo
             expect(page.get_by_role("alert")).to_contain_text("cancelled or timed out")
             page.goto(f"{where}/account")
             expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-            assert [each for each in tab.console_messages if "[DOM]" not in each and "status of 4" not in each] == []
+            assert [
+                message for message in tab.console_messages if "[DOM]" not in message and "status of 4" not in message
+            ] == []
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_codes_are_set_up_and_asked_for(browser: Browser, service: Service, scripts: bool) -> None:
+def test_codes_are_set_up_and_required(browser: Browser, service: Service, scripts: bool) -> None:
     stop_clock(service)
     sign_up(service)
     with serve(service.app) as where, visit(browser, f"{where}/signin", java_script_enabled=scripts) as tab:
@@ -162,8 +167,8 @@ def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, sc
         page.get_by_role("button", name="Create token").click()
         service.tokens["grace"] = page.locator("code.secret").inner_text()
         assert service.submit("grace", slug, zip_of(noise_images(10))).status_code == 202
-        cookies = {(each["name"], each["httpOnly"], each["sameSite"]) for each in page.context.cookies()}
-        cookies.discard(("kennel-taken", False, "Lax"))  # for scripts, which delete it
+        cookies = {(cookie["name"], cookie["httpOnly"], cookie["sameSite"]) for cookie in page.context.cookies()}
+        cookies.discard(("kennel-taken", False, "Lax"))  # scripts read and delete this cookie
         assert cookies == {("kennel", True, "Lax"), ("kennel-device", True, "Lax")}
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
@@ -171,7 +176,7 @@ def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, sc
             assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
         page.get_by_role("button", name="Sign out").click()
         assert page.get_by_role("link", name="Sign in").is_visible()
-        assert [each for each in tab.console_messages if "[DOM]" not in each] == []
+        assert [message for message in tab.console_messages if "[DOM]" not in message] == []
         assert all(url.startswith(where) for url in tab.requests)
 
 
@@ -212,7 +217,7 @@ def test_a_mailed_link_never_sends_its_secret_in_an_address(
     assert not [head for head in heads if confirmation in head or reset in head]
 
 
-def test_another_sites_form_signs_nobody_in(browser: Browser, service: Service) -> None:
+def test_a_form_of_another_site_signs_nobody_in(browser: Browser, service: Service) -> None:
     service.http.post("/api/v1/accounts", json=GRACE)
     evil = FastAPI()
 

@@ -1,4 +1,4 @@
-"""The admins' page of accounts, and what a person keeps with a new password."""
+"""The admins' accounts page, and the credentials that a person keeps after a password change."""
 
 from fastapi.testclient import TestClient
 
@@ -14,22 +14,22 @@ PAGE = "/admin/accounts"
 
 
 def as_admin(service: Service) -> None:
-    """The browser is the admin's."""
+    """Sign an admin in."""
     sign_up_by_api(service, handle="boss", email="boss@example.org")
     service.browse("admin", "PUT", "/accounts/boss/role", json={"role": "admin"})
     assert sign_in_by_api(service, "boss").status_code == 201
 
 
 def line_of(page: Element, handle: str) -> Element:
-    """An account's item in the list."""
-    (item,) = [each for each in page.one("ul", class_="items").all("li") if each.one("b").text == handle]
+    """The list item of an account."""
+    (item,) = [line for line in page.one("ul", class_="items").all("li") if line.one("b").text == handle]
     return item
 
 
 def test_admins_search_suspend_and_restore(service: Service) -> None:
     as_admin(service)
     page = read(service, f"{PAGE}?search=AD")
-    assert [each.one("b").text for each in page.one("ul", class_="items").all("li")] == ["admin", "ada"]
+    assert [line.one("b").text for line in page.one("ul", class_="items").all("li")] == ["admin", "ada"]
     done = press(service, PAGE, f"{PAGE}/ada/suspension", reason="Sold.")
     shown = parse_html(done.text)
     assert "Account suspended" in shown.one(role="status").text
@@ -48,7 +48,7 @@ def test_admins_give_roles_and_end_credentials(service: Service) -> None:
     assert "0 tokens" in line_of(read(service, PAGE), "bob").text
     wrong = press(service, PAGE, f"{PAGE}/bob/role", role="king")
     assert (wrong.status_code, "cannot be" in parse_html(wrong.text).one(role="alert").text) == (422, True)
-    assert not line_of(read(service, PAGE), "boss").all("form"), "nobody does this to themselves"
+    assert not line_of(read(service, PAGE), "boss").all("form"), "admins cannot change their own account here"
 
 
 def test_the_page_is_for_admins(service: Service) -> None:
@@ -61,7 +61,7 @@ def test_the_page_is_for_admins(service: Service) -> None:
     assert visitor.post(f"{PAGE}/ada/suspension", data={"reason": ""}).status_code == 401
 
 
-def test_what_is_ticked_stays_with_a_new_password(service: Service) -> None:
+def test_selected_credentials_survive_a_new_password(service: Service) -> None:
     sign_up(service)
     for name in ("laptop", "phone"):
         press(service, "/account", "/account/tokens", name=name, scope="read")

@@ -1,4 +1,4 @@
-"""Error pages of who is signed in: the same menu as on other pages, also where the error came before that was asked."""
+"""Error pages for signed-in people have the same menu as other pages, even if the error precedes authentication."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ PAGE = {"Accept": "text/html"}
 
 
 def error(answer: Any, status: int) -> Element:
-    """The error page that was answered."""
+    """Check the status of an answer. Returns its error page."""
     assert answer.status_code == status, answer.text
     page = parse_html(answer.text)
     assert page.one("p", class_="code").text == str(status)
@@ -26,8 +26,8 @@ def error(answer: Any, status: int) -> Element:
 
 
 def menu(page: Element) -> list[str]:
-    """The links of a page's menu of accounts."""
-    return [each.text for nav in page.all("nav", class_="account") for each in nav.all("a")]
+    """The links in the account menu of a page."""
+    return [link.text for nav in page.all("nav", class_="account") for link in nav.all("a")]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def menu(page: Element) -> list[str]:
         ("GET", "/competitions/{slug}?as_of=yesterday", 422),
     ],
 )
-def test_the_menu_of_who_is_signed_in_stays(service: Service, method: str, path: str, status: int) -> None:
+def test_error_pages_keep_the_account_menu(service: Service, method: str, path: str, status: int) -> None:
     slug = service.competition()
     sign_up(service)
     home = parse_html(service.http.get("/", headers=PAGE).text)
@@ -52,7 +52,7 @@ def test_the_menu_of_who_is_signed_in_stays(service: Service, method: str, path:
     assert menu(parse_html(answer.text)) == ["Sign in", "Sign up"]
 
 
-def test_an_address_that_there_is_not_gets_a_sentence(service: Service) -> None:
+def test_an_unknown_address_gets_an_explanation(service: Service) -> None:
     for method, path, status, sentence in (
         ("GET", "/no/such/page", 404, "There is no page at this address."),
         ("PUT", "/account", 405, "This address does not support the request method."),
@@ -61,13 +61,13 @@ def test_an_address_that_there_is_not_gets_a_sentence(service: Service) -> None:
         assert page.one(class_="lead").text == sentence
 
 
-def test_a_form_that_is_out_of_date_leaves_the_menu(service: Service) -> None:
+def test_an_expired_form_keeps_the_account_menu(service: Service) -> None:
     sign_up(service)
     page = error(send(service, "/account/tokens", {"name": "laptop", "csrf": "another"}), 403)
     assert page.one("nav", class_="account").one("bdi").text == "grace"
 
 
-def test_visitors_and_ended_sessions_are_shown_the_way_to_sign_in(service: Service) -> None:
+def test_visitors_and_ended_sessions_get_sign_in_links(service: Service) -> None:
     assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == ["Sign in", "Sign up"]
     service.http.cookies.set("kennel", "x" * 43)
     assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == ["Sign in", "Sign up"]
@@ -76,7 +76,7 @@ def test_visitors_and_ended_sessions_are_shown_the_way_to_sign_in(service: Servi
 
 @contextmanager
 def database_away(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The database does not answer; a list of the times that it was asked."""
+    """Make the database unavailable. Yields a list with an item per attempt to use it."""
     asked: list[int] = []
 
     def begin() -> NoReturn:
@@ -88,9 +88,7 @@ def database_away(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator
         yield asked
 
 
-def test_a_page_that_says_that_the_database_is_away_asks_it_nothing_more(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_page_does_not_query_an_absent_database(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     with database_away(service, monkeypatch) as asked:
         answer = service.http.get("/account", headers=PAGE)
@@ -100,9 +98,7 @@ def test_a_page_that_says_that_the_database_is_away_asks_it_nothing_more(
         assert menu(error(service.http.get("/no/such/page", headers=PAGE), 404)) == ["Your account"]
 
 
-def test_an_error_of_ours_shows_the_menu_of_who_had_been_asked(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_error_keeps_the_account_menu(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     slug = service.competition()
     monkeypatch.setattr(competition_state, "state_of", lambda *_: 1 / 0)
@@ -111,7 +107,7 @@ def test_an_error_of_ours_shows_the_menu_of_who_had_been_asked(
     assert page.one("nav", class_="account").one("bdi").text == "grace"
 
 
-def test_too_many_requests_show_the_menu_of_who_made_them(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rate_limit_error_keeps_the_account_menu(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     whole = service.app.state.rates.hit
 

@@ -16,7 +16,7 @@ from tests.web.html import parse_html
 from tests.web.pages import HTML
 
 
-def test_a_new_person_gets_an_account_and_comes_back_to_it(service: Service, issuer: FakeIssuer) -> None:
+def test_a_new_person_gets_an_account_and_finds_it_again(service: Service, issuer: FakeIssuer) -> None:
     assert "Continue with Example ID" in service.http.get("/signin").text
     issuer.person |= {"name": "Grace H.", "email": "grace@example.org", "email_verified": True}
     landed = travel(service, issuer)
@@ -29,7 +29,7 @@ def test_a_new_person_gets_an_account_and_comes_back_to_it(service: Service, iss
     assert me(service) == first
 
 
-def test_a_handle_that_is_taken_is_numbered_and_a_name_is_left_out(service: Service, issuer: FakeIssuer) -> None:
+def test_a_taken_handle_is_numbered_and_a_taken_name_is_left_out(service: Service, issuer: FakeIssuer) -> None:
     issuer.person = {"sub": "7", "preferred_username": "Ada", "name": "bob"}
     travel(service, issuer)
     assert (me(service)["handle"], me(service)["name"]) == ("Ada-2", "Ada-2")
@@ -38,7 +38,7 @@ def test_a_handle_that_is_taken_is_numbered_and_a_name_is_left_out(service: Serv
 @pytest.mark.parametrize(
     ("preferred", "handle"), [("", "person"), ("Ægir Þór", "gir-r"), ("--x", "person"), ("a" * 99, "a" * 30)]
 )
-def test_handles_are_made_of_what_the_issuer_says(
+def test_handles_are_derived_from_the_issuers_user_name(
     service: Service, issuer: FakeIssuer, preferred: str, handle: str
 ) -> None:
     issuer.person = {"sub": "7", "preferred_username": preferred}
@@ -47,9 +47,7 @@ def test_handles_are_made_of_what_the_issuer_says(
 
 
 @pytest.mark.parametrize("verified", [True, "true", False, None, "false", 1])
-def test_an_account_is_joined_by_a_verified_address_only(
-    service: Service, issuer: FakeIssuer, verified: object
-) -> None:
+def test_only_a_verified_address_links_an_account(service: Service, issuer: FakeIssuer, verified: object) -> None:
     sign_up(service)
     confirm(service, link_in(mails(service)[0]))
     issuer.person = {
@@ -65,24 +63,26 @@ def test_an_account_is_joined_by_a_verified_address_only(
 
 
 @pytest.mark.parametrize(("email", "joined"), [("IRIS@example.org", True), ("\u0130ris@example.org", False)])
-def test_an_address_is_compared_by_ascii_letters_alone(
+def test_addresses_are_compared_with_ascii_case_rules(
     service: Service, issuer: FakeIssuer, email: str, joined: bool
 ) -> None:
-    """In PostgreSQL the lower case of U+0130 is the letter i."""
+    """In PostgreSQL, the lower case of U+0130 is the letter i."""
     sign_up(service, handle="iris", email="iris@example.org")
     confirm(service, link_in(mails(service)[0]))
     issuer.person = {"sub": "9", "preferred_username": "other", "email": email, "email_verified": True}
     travel(service, issuer)
     assert me(service)["handle"] == ("iris" if joined else "other")
-    assert me(service)["email"] == ("iris@example.org" if joined else None), "nor is it somebody's address"
-    assert [mail.recipient for mail in mails(service)[1:]] == (["iris@example.org"] if joined else []), "she is told"
+    assert me(service)["email"] == ("iris@example.org" if joined else None), "the address is not stored"
+    assert [mail.recipient for mail in mails(service)[1:]] == (["iris@example.org"] if joined else []), (
+        "she gets a mail"
+    )
     linked = ("iris", "account:iris", None, {"issuer": issuer.address})
     assert audit_entries(service, "identity.linked") == ([linked] if joined else [])
     with service.context.sessions() as session:
         assert (account_by_email(session, email) is None) is not joined
 
 
-def test_what_calls_the_issuer_is_counted(
+def test_requests_that_call_the_issuer_are_rate_limited(
     service: Service, issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rated(service, monkeypatch, sign_in_address="2/hour")
@@ -92,7 +92,7 @@ def test_what_calls_the_issuer_is_counted(
     assert arrive(service, back).status_code == 429
 
 
-def test_where_accounts_are_by_invitation_no_new_one_is_made(service: Service, issuer: FakeIssuer) -> None:
+def test_without_an_invitation_no_account_is_created(service: Service, issuer: FakeIssuer) -> None:
     configure(service, sign_up="invitation")
     answer = travel(service, issuer)
     assert answer.status_code == 403
@@ -115,9 +115,7 @@ STALE = int(time.time()) - 3600
         {"sub": None},
     ],
 )
-def test_a_word_that_is_stale_or_meant_for_others_is_refused(
-    service: Service, issuer: FakeIssuer, claims: dict[str, object]
-) -> None:
+def test_a_stale_or_foreign_token_is_refused(service: Service, issuer: FakeIssuer, claims: dict[str, object]) -> None:
     issuer.claims = claims
     assert travel(service, issuer).status_code == 401
     assert "kennel" not in service.http.cookies
@@ -146,7 +144,7 @@ def test_a_code_works_only_with_its_verifier(service: Service, issuer: FakeIssue
     assert arrive(service, back).status_code == 401
 
 
-def test_another_issuers_description_is_refused(service: Service, issuer: FakeIssuer) -> None:
+def test_a_discovery_document_of_another_issuer_is_refused(service: Service, issuer: FakeIssuer) -> None:
     issuer.described = {"issuer": "https://another.example"}
     assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 503
 
@@ -163,12 +161,12 @@ def test_the_issuers_refusal_is_shown(service: Service, issuer: FakeIssuer) -> N
     assert "access_denied" in answer.text
 
 
-def test_without_settings_there_is_no_such_way(service: Service) -> None:
+def test_without_settings_there_is_no_oidc_sign_in(service: Service) -> None:
     assert "Continue with" not in service.http.get("/signin").text
     assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 503
 
 
-def test_nobody_is_led_to_another_site_afterwards(service: Service, issuer: FakeIssuer) -> None:
+def test_an_oidc_sign_in_redirects_to_no_other_site(service: Service, issuer: FakeIssuer) -> None:
     landed = arrive(service, issuer.visit(depart(service, "//evil.example/")))
     assert (landed.url.host, landed.url.path) == ("testserver", "/")
 
@@ -184,6 +182,6 @@ def test_nobody_is_led_to_another_site_afterwards(service: Service, issuer: Fake
         b"\xff",
     ],
 )
-def test_a_cookie_that_is_none_of_ours_is_refused(cookie: bytes) -> None:
+def test_an_invalid_oidc_cookie_is_refused(cookie: bytes) -> None:
     with pytest.raises(Unauthenticated, match="Start again"):
         OidcLogin.from_cookie(base64.urlsafe_b64encode(cookie).decode())

@@ -1,4 +1,4 @@
-"""Issuers that differ in names, claims, clocks and keys; what they publish is read once, by TLS, in bounded time."""
+"""Issuers with other names, claims, clocks and keys. Their documents are read once, over TLS, in limited time."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ TENANT, OTHER_TENANT = "9188040d-6c67-4c5b-b112-36a304b66dad", "72f988bf-86f1-41
 
 
 def refusal(caplog: pytest.LogCaptureFixture) -> str:
-    """The one reason in the log."""
+    """The only reason in the log."""
     (record,) = [record for record in caplog.records if record.name == "api.accounts.oidc.login"]
     return record.getMessage()
 
@@ -36,7 +36,7 @@ def test_an_issuer_may_end_with_a_slash(service: Service, issuer: FakeIssuer, en
 
 
 def of_tenants(service: Service, issuer: FakeIssuer, tenant: str = "common") -> None:
-    """Make it an issuer of many tenants, as Microsoft Entra is."""
+    """Make it an issuer of many tenants, like Microsoft Entra."""
     configure(service, oidc_issuer=f"{issuer.address}/{tenant}/v2.0")
     issuer.described = {"issuer": f"{issuer.address}/{{tenantid}}/v2.0"}
     issuer.claims = {"iss": f"{issuer.address}/{TENANT}/v2.0", "tid": TENANT}
@@ -46,7 +46,7 @@ def of_tenants(service: Service, issuer: FakeIssuer, tenant: str = "common") -> 
 def test_people_of_every_tenant_may_sign_in(service: Service, issuer: FakeIssuer, key_issuer: str | None) -> None:
     of_tenants(service, issuer)
     issuer.of_key = {"issuer": f"{issuer.address}/{key_issuer}/v2.0"} if key_issuer else {}
-    issuer.person |= {"email": "grace@example.org", "email_verified": True}  # each tenant writes what it likes
+    issuer.person |= {"email": "grace@example.org", "email_verified": True}  # a tenant can write any address
     assert travel(service, issuer).status_code == 200
     assert (me(service)["handle"], me(service)["email"]) == ("grace", None)
 
@@ -61,7 +61,7 @@ def test_people_of_every_tenant_may_sign_in(service: Service, issuer: FakeIssuer
         ({}, {"issuer": f"https://another.example/{TENANT}/v2.0"}),
     ],
 )
-def test_a_token_is_of_the_tenant_that_it_names(
+def test_a_token_must_come_from_its_own_tenant(
     service: Service, issuer: FakeIssuer, claims: dict[str, Any], of_key: dict[str, str]
 ) -> None:
     of_tenants(service, issuer)
@@ -70,7 +70,7 @@ def test_a_token_is_of_the_tenant_that_it_names(
     assert travel(service, issuer).status_code == 401
 
 
-def test_an_issuer_with_another_name_is_refused_and_the_log_says_which(
+def test_an_issuer_with_another_name_is_refused_and_logged(
     service: Service, issuer: FakeIssuer, caplog: pytest.LogCaptureFixture
 ) -> None:
     configure(service, oidc_issuer=f"{issuer.address}/consumers/v2.0")
@@ -89,7 +89,7 @@ def test_clocks_may_be_minutes_apart(service: Service, issuer: FakeIssuer, ahead
 
 
 @pytest.mark.parametrize("ahead", [-900, 900])
-def test_a_clock_that_is_wrong_is_named_in_the_log(
+def test_a_wrong_clock_is_logged(
     service: Service, issuer: FakeIssuer, ahead: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = int(time.time()) + ahead
@@ -101,7 +101,7 @@ def test_a_clock_that_is_wrong_is_named_in_the_log(
 
 
 @pytest.mark.parametrize("header", [{"alg": "RS256", "kid": "1"}, {"alg": "RS256"}])
-def test_a_new_key_under_the_old_name_or_without_one_is_read_at_once(
+def test_a_new_key_with_the_old_id_or_without_one_is_read_immediately(
     service: Service, issuer: FakeIssuer, header: dict[str, str]
 ) -> None:
     issuer.header = header
@@ -129,7 +129,7 @@ def test_an_issuer_that_goes_away_during_a_sign_in_is_reported(
     ("claims", "reason"),
     [({"nonce": "another"}, "nonce"), ({"aud": "another"}, "'aud': 'another'"), ({"sub": None}, "sub")],
 )
-def test_the_log_says_why_a_token_was_refused(
+def test_the_log_has_the_reason_for_a_refused_token(
     service: Service, issuer: FakeIssuer, claims: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     issuer.claims = claims
@@ -138,9 +138,7 @@ def test_the_log_says_why_a_token_was_refused(
     assert issuer.address in refusal(caplog)
 
 
-def test_the_log_says_what_the_issuer_answered(
-    service: Service, issuer: FakeIssuer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_has_the_issuers_answer(service: Service, issuer: FakeIssuer, caplog: pytest.LogCaptureFixture) -> None:
     back = issuer.visit(depart(service))
     issuer.codes.clear()
     assert arrive(service, back).status_code == 401
@@ -148,11 +146,11 @@ def test_the_log_says_what_the_issuer_answered(
 
 
 THREADS = 40
-"""In which requests of a web process wait."""
+"""The number of request threads of a web process."""
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that only changes when a test sets ``now``."""
 
     now = 0.0
 
@@ -162,7 +160,7 @@ class Clock:
 
 @pytest.fixture
 def clock(service: Service) -> Iterator[Clock]:
-    """The clock by which the service keeps what issuers publish."""
+    """The clock for the service's cache of issuer documents."""
     clock = Clock()
     service.app.state.issuer_metadata = IssuerMetadata(clock)
     yield clock
@@ -181,7 +179,7 @@ def test_many_logins_read_the_documents_once(service: Service, issuer: FakeIssue
     assert reads(issuer) == (1, 1)
 
 
-def test_documents_are_read_anew_after_some_minutes(service: Service, issuer: FakeIssuer, clock: Clock) -> None:
+def test_documents_are_read_again_after_some_minutes(service: Service, issuer: FakeIssuer, clock: Clock) -> None:
     for moment, expected in ((0.0, 1), (KEPT_SECONDS - 1, 1), (KEPT_SECONDS, 2)):
         clock.now = moment
         assert travel(service, issuer).status_code == 200
@@ -189,7 +187,7 @@ def test_documents_are_read_anew_after_some_minutes(service: Service, issuer: Fa
         assert reads(issuer) == (expected, expected), moment
 
 
-def test_a_key_that_is_new_at_the_issuer_is_read_at_once(service: Service, issuer: FakeIssuer) -> None:
+def test_a_new_key_of_the_issuer_is_read_immediately(service: Service, issuer: FakeIssuer) -> None:
     assert travel(service, issuer).status_code == 200
     service.http.cookies.clear()
     issuer.rotate("2")
@@ -197,48 +195,47 @@ def test_a_key_that_is_new_at_the_issuer_is_read_at_once(service: Service, issue
     assert reads(issuer) == (1, 2)
 
 
-def test_a_key_that_the_issuer_does_not_publish_is_looked_for_once(service: Service, issuer: FakeIssuer) -> None:
+def test_an_unpublished_key_is_requested_once(service: Service, issuer: FakeIssuer) -> None:
     issuer.header = {**issuer.header, "kid": "2"}
     assert travel(service, issuer).status_code == 401
     assert reads(issuer) == (1, 2)
 
 
 class CountingClient:
-    """A client whose requests take a moment, all answered by the same keys."""
+    """A client that answers every request with the same keys after a moment."""
 
     def __init__(self) -> None:
         self.requests = 0
         self._key = RSAKey.generate_key(2048, {"kid": "1"}).as_dict(private=False)
 
     async def request(self, method: str, address: str, **_: Any) -> httpx.Response:
-        """The keys."""
         self.requests += 1
         await asyncio.sleep(0.01)
         return httpx.Response(200, json={"keys": [self._key]}, request=httpx.Request(method, address))
 
 
-def test_one_login_reads_what_others_wait_for() -> None:
+def test_concurrent_logins_share_one_read() -> None:
     metadata, client = IssuerMetadata(), CountingClient()
 
-    async def read_at_once(**other_than: Any) -> list[KeySet]:
+    async def read_concurrently(**other_than: Any) -> list[KeySet]:
         waiting: Any = (metadata.keys(client, "https://issuer.example/keys", **other_than) for _ in range(20))
         return list(await asyncio.gather(*waiting))
 
     async def read_twice() -> None:
-        first = await read_at_once()
+        first = await read_concurrently()
         assert (client.requests, {id(keys) for keys in first}) == (1, {id(first[0])})
-        second = await read_at_once(other_than=first[0])
+        second = await read_concurrently(other_than=first[0])
         assert (client.requests, {id(keys) for keys in second}) == (2, {id(second[0])})
 
     asyncio.run(read_twice())
 
 
-def test_an_issuer_that_answers_byte_by_byte_ends_the_login_in_time(
+def test_a_slow_issuer_ends_the_login_in_time(
     service: Service, issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     back = issuer.visit(depart(service))
     monkeypatch.setattr(login, "ANSWER_SECONDS", 0.3)
-    issuer.seconds_between_bytes = 0.05  # the keys take a minute
+    issuer.seconds_between_bytes = 0.05  # the keys would take a minute
     begun = time.monotonic()
     assert arrive(service, back).status_code == 503
     service.app.state.issuer_metadata = IssuerMetadata()
@@ -247,7 +244,7 @@ def test_an_issuer_that_answers_byte_by_byte_ends_the_login_in_time(
 
 
 @pytest.mark.parametrize("path", [DISCOVERY, KEYS])
-def test_an_answer_is_bounded(service: Service, issuer: FakeIssuer, path: str) -> None:
+def test_answers_of_issuers_have_a_maximum_size(service: Service, issuer: FakeIssuer, path: str) -> None:
     back = issuer.visit(depart(service))
     if path == DISCOVERY:
         service.app.state.issuer_metadata = IssuerMetadata()
@@ -262,7 +259,7 @@ def test_a_compressed_answer_is_refused(service: Service, issuer: FakeIssuer) ->
     assert service.http.get("/signin/oidc", headers=HTML, follow_redirects=False).status_code == 503
 
 
-def test_logins_that_wait_for_the_issuer_keep_no_other_request_waiting(service: Service, issuer: FakeIssuer) -> None:
+def test_logins_that_wait_for_the_issuer_block_no_other_request(service: Service, issuer: FakeIssuer) -> None:
     issuer.answers.clear()
 
     async def ask() -> list[int]:
@@ -297,7 +294,7 @@ OPEN = ("http://id.example", "http://localhost.example", "http://127.0.0.1.examp
 
 
 @pytest.mark.parametrize("address", [*SECURE, *OPEN])
-def test_what_goes_without_tls_stays_on_the_machine(address: str) -> None:
+def test_only_loopback_addresses_may_go_without_tls(address: str) -> None:
     assert is_https_or_loopback(address) is (address in SECURE)
 
 

@@ -1,4 +1,4 @@
-"""The pages of sign-up, sign-in and one's account, as a browser without scripts would use them."""
+"""The sign-up, sign-in and account pages, as a browser without scripts uses them."""
 
 import re
 import secrets
@@ -28,7 +28,7 @@ def test_from_an_empty_browser_to_a_token_that_works(service: Service) -> None:
     assert made.status_code == 201
     assert made.headers["cache-control"] == "no-store"
     secret = parse_html(made.text).one("code", class_="secret").text
-    assert secret not in service.http.get("/account").text, "shown once"
+    assert secret not in service.http.get("/account").text, "the token is shown once"
     service.http.cookies.clear()
     service.tokens["grace"] = secret
     assert service.call("grace", "GET", "/me").json() | {"created_at": ""} == {
@@ -37,7 +37,7 @@ def test_from_an_empty_browser_to_a_token_that_works(service: Service) -> None:
     }  # fmt: skip
 
 
-def test_errors_are_shown_and_what_was_typed_stays_but_the_password(service: Service) -> None:
+def test_a_form_with_errors_keeps_its_input_except_the_password(service: Service) -> None:
     answer = sign_up(service, password="too short")
     assert answer.status_code == 422
     page = parse_html(answer.text)
@@ -49,7 +49,7 @@ def test_errors_are_shown_and_what_was_typed_stays_but_the_password(service: Ser
     assert "is called 'ada' already" in parse_html(taken.text).one(role="alert").text
 
 
-def test_signing_in_leads_back_to_where_one_was(service: Service) -> None:
+def test_signing_in_returns_to_the_previous_page(service: Service) -> None:
     sign_up(service)
     press(service, "/", "/signout")
     assert [a.text for a in read(service, "/").one("nav", class_="account").all("a")] == ["Sign in", "Sign up"]
@@ -57,7 +57,7 @@ def test_signing_in_leads_back_to_where_one_was(service: Service) -> None:
     assert send(service, "/signin", fields).url.path == "/account"
 
 
-def test_a_visitor_who_must_sign_in_first_is_led_there_and_back(service: Service) -> None:
+def test_a_visitor_is_redirected_to_sign_in_and_back(service: Service) -> None:
     slug = service.competition()
     wanted = f"/competitions/{slug}?track=private&search=a"
     page = service.http.get(wanted, headers=HTML)
@@ -72,9 +72,7 @@ def test_a_visitor_who_must_sign_in_first_is_led_there_and_back(service: Service
     assert hidden(parse_html(from_elsewhere.text), "/signin")["next"] == "/"
 
 
-def test_confirming_the_address_and_setting_a_second_factor_up_lead_back(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_confirmation_and_second_factor_setup_link_back(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = f"/competitions/{service.competition()}/entries?before=5"
     sign_up(service, next=wanted)
     fields = hidden(read(service, "/confirm"), "/confirm") | {"link": link_in(mails(service)[-1])}
@@ -92,7 +90,7 @@ def test_confirming_the_address_and_setting_a_second_factor_up_lead_back(
 @pytest.mark.parametrize(
     "target", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/a b", "", "\\/x"]
 )
-def test_nobody_is_led_to_another_site(service: Service, target: str) -> None:
+def test_a_sign_in_redirects_to_no_other_site(service: Service, target: str) -> None:
     sign_up(service)
     press(service, "/", "/signout")
     fields = {"login": "grace", "password": GOOD, "next": target}
@@ -112,11 +110,11 @@ def test_a_wrong_password_is_an_error_on_the_form(service: Service) -> None:
     assert "kennel" not in service.http.cookies
 
 
-def test_every_form_of_a_signed_in_page_carries_the_proof(service: Service) -> None:
+def test_every_form_of_a_signed_in_page_has_a_csrf_token(service: Service) -> None:
     sign_up(service)
     slug = service.competition(rules="Be kind.")
     for address in ("/", "/account", f"/competitions/{slug}", "/reset", "/new-password", "/confirm"):
-        forms = [each for each in read(service, address).all("form") if each.attributes.get("method") == "post"]
+        forms = [form for form in read(service, address).all("form") if form.attributes.get("method") == "post"]
         assert forms
         for form in forms:
             assert re.fullmatch("[0-9a-f]{64}", form.one("input", name="csrf").attributes["value"]), address
@@ -125,7 +123,7 @@ def test_every_form_of_a_signed_in_page_carries_the_proof(service: Service) -> N
 @pytest.mark.parametrize(
     "address", ["/signout", "/account/tokens", "/account/password", "/account/email", "/account/sessions/1/end"]
 )
-def test_a_form_without_the_proof_is_refused(service: Service, address: str) -> None:
+def test_a_form_without_a_csrf_token_is_refused(service: Service, address: str) -> None:
     sign_up(service)
     answer = send(service, address, {"name": "t", "scope": "read", "new": "a better password", "old": GOOD})
     assert answer.status_code == 403
@@ -161,7 +159,7 @@ def test_a_password_is_changed_and_other_sessions_end(service: Service) -> None:
     assert str(asked.url).endswith("/signin?next=%2Faccount"), "nobody is signed in"
 
 
-def test_too_many_requests_for_mails_are_refused_with_a_time_to_return(
+def test_too_many_mail_requests_are_refused_with_a_retry_time(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign_up(service)
@@ -173,7 +171,7 @@ def test_too_many_requests_for_mails_are_refused_with_a_time_to_return(
     assert "too many requests" in parse_html(hurried.text).one(role="alert").text
 
 
-def test_tokens_and_sessions_end_at_a_button(service: Service) -> None:
+def test_tokens_and_sessions_end_with_a_button(service: Service) -> None:
     sign_up(service)
     press(service, "/account", "/account/tokens", name="laptop", scope="read")
     page = read(service, "/account")
@@ -199,7 +197,7 @@ def test_a_forgotten_password(service: Service) -> None:
     weak = press(service, "/new-password", "/new-password", link=link, password="short")
     assert weak.status_code == 422
     field = parse_html(weak.text).one("input", id="link")
-    assert field.attributes["value"] == link, "the address has it no more"
+    assert field.attributes["value"] == link, "the URL no longer contains the link's code"
     assert send(service, "/new-password", {"link": link, "password": "a better password"}).status_code == 200
     used = send(service, "/new-password", {"link": link, "password": "a third password"})
     assert used.status_code == 404
@@ -218,7 +216,7 @@ def test_an_invitation_stays_in_the_form(service: Service) -> None:
     assert hidden(parse_html(again.text), "/signup")["invitation"] == secret
 
 
-def test_hostile_names_stay_words(service: Service) -> None:
+def test_hostile_names_stay_text(service: Service) -> None:
     sign_up(service, name="<script>alert(1)</script>")
     press(service, "/account", "/account/tokens", name="<img src=x onerror=alert(1)>", scope="read")
     page = read(service, "/account")
@@ -239,12 +237,12 @@ def test_hostile_names_stay_words(service: Service) -> None:
         (b"--b\r\n", "multipart/form-data; boundary=b", 422),
     ],
 )
-def test_what_is_no_form_of_ours_is_refused(service: Service, body: bytes, kind: str, status: int) -> None:
+def test_invalid_form_bodies_are_refused(service: Service, body: bytes, kind: str, status: int) -> None:
     answer = service.http.post("/signin", content=body, headers={"Content-Type": kind, "Accept": "text/html"})
     assert answer.status_code == status
 
 
-def test_the_page_of_a_competition_is_another_for_everyone() -> None:
+def test_the_competition_page_differs_for_every_viewer() -> None:
     etags = set()
     for who in (None, "olga", "oleg"):
         account = Account(id=1, handle=who, role="participant") if who else None

@@ -1,4 +1,4 @@
-"""A competition's pages: what people may expect of it, its data files, and how certain ranks are."""
+"""A competition's pages: its prizes and dates, its data files, and the uncertainty of ranks."""
 
 from datetime import timedelta
 
@@ -24,7 +24,7 @@ UTC_TIMES = ("16 Nov 2026, 23:59 UTC", "17 Nov 2026, 00:14 UTC", "30 Nov 2026, 2
 
 
 @pytest.mark.parametrize("zone", LOCAL_TIMES)
-def test_what_people_may_expect_is_public(browser: Browser, zone: str) -> None:
+def test_prizes_dates_and_limits_are_public(browser: Browser, zone: str) -> None:
     state = sample_state(
         prizes=[{"place": 2, "amount": "$1,000"}, {"place": 1, "amount": "$5,000"}],
         medals={"gold": 3, "silver": 0, "bronze": 9},
@@ -58,14 +58,16 @@ ADA, OLGA = Account(id=2, handle="ada", role="participant"), view_samples.sample
 
 
 def files_section(site: SampleSite) -> tuple[Element, str]:
-    """The section about data, and the page's ETag."""
+    """The data section, and the page's ETag."""
     with site.app() as app:
         answer = TestClient(app).get(HERE)
-    sections = [each for each in parse_html(answer.text).all("section") if each.attributes["aria-labelledby"] == "data"]
+    sections = [
+        section for section in parse_html(answer.text).all("section") if section.attributes["aria-labelledby"] == "data"
+    ]
     return (sections or [parse_html("")])[0], answer.headers["etag"]
 
 
-def test_those_who_may_download_get_links_and_others_what_is_missing() -> None:
+def test_downloads_need_a_sign_in_and_accepted_rules() -> None:
     visitor, _ = files_section(SampleSite(files=FILES))
     assert [item.one("b").text for item in visitor.all("li")] == ["sample_submission.zip", "train.zip"]
     assert "98.3 MB" in visitor.all("li")[0].text
@@ -80,7 +82,7 @@ def test_those_who_may_download_get_links_and_others_what_is_missing() -> None:
         assert hrefs == [f"/api/v1{HERE}/data/sample_submission.zip", f"/api/v1{HERE}/data/train.zip"]
 
 
-def test_a_page_without_files_says_nothing_and_is_another_page() -> None:
+def test_a_page_without_files_has_no_data_section() -> None:
     none, before = files_section(SampleSite())
     assert none.text == ""
     assert files_section(SampleSite(files=FILES))[1] != before

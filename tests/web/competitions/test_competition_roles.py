@@ -1,11 +1,11 @@
-"""The pages of roles in a competition, as a browser without scripts would use them."""
+"""The pages for competition roles, as a browser without scripts uses them."""
 
 from tests.api.conftest import Service
 from tests.web.html import parse_html
 from tests.web.pages import HTML, answer_to, enter, read
 
 
-def test_an_organizer_asks_and_a_reviewer_accepts(service: Service) -> None:
+def test_an_organizer_offers_a_role_and_a_person_declines(service: Service) -> None:
     slug = service.competition(opens_at=None)
     people, role = f"/competitions/{slug}/people", f"/competitions/{slug}/role"
     enter(service, "bob")
@@ -29,7 +29,7 @@ def test_an_organizer_asks_and_a_reviewer_accepts(service: Service) -> None:
     read(service, role, status=404)
 
 
-def test_whoever_judges_is_not_asked_to_enter(service: Service) -> None:
+def test_reviewers_are_not_invited_to_enter(service: Service) -> None:
     slug = service.competition()
     service.hire("rita")
     enter(service, "rita")
@@ -49,14 +49,16 @@ def test_whoever_judges_is_not_asked_to_enter(service: Service) -> None:
     assert accepted.headers["location"] == f"{here}/role?done=accepted"
     assert "Role accepted." in read(service, accepted.headers["location"]).text
     refused = service.http.post(f"{here}/role", data={"accept": "no"}, headers=HTML)
-    assert refused.status_code == 403, "without its token"
-    laid_down = service.http.post(
+    assert refused.status_code == 403, "without a CSRF token"
+    given_up = service.http.post(
         f"{here}/role", data=csrf_of(service, f"{here}/role") | {"accept": "no"}, headers=HTML, follow_redirects=False
     )
-    assert laid_down.status_code == 303
-    assert not read(service, here).one("main").all("a", href=f"{here}/submit"), "what was seen stays seen"
+    assert given_up.status_code == 303
+    assert not read(service, here).one("main").all("a", href=f"{here}/submit"), (
+        "a former reviewer has seen entries and cannot enter"
+    )
 
 
 def csrf_of(service: Service, page: str) -> dict[str, str]:
-    """The field that proves that a form was sent by this site."""
+    """The CSRF field of a page's form."""
     return {"csrf": read(service, page).all("input", name="csrf")[-1].attributes["value"]}

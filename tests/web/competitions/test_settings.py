@@ -1,4 +1,4 @@
-"""The settings of a competition, from a new draft to its last hour, in a browser and on a phone."""
+"""The settings of a competition, from a new draft to its last hour, in a desktop and a phone browser."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,9 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
         page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("status")).to_have_text("Settings saved.")
         prizes = [{"place": 1, "amount": "$5,000"}, {"place": 2, "amount": "$10"}]
-        assert view(service, slug) == before | {"prizes": prizes, "max_team_size": 4}, "nothing else, not a second"
+        assert view(service, slug) == before | {"prizes": prizes, "max_team_size": 4}, (
+            "other settings stay the same, even the seconds"
+        )
 
         meanwhile = {"daily_limit": 3, "rules": "Be good."}
         assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=meanwhile).is_success
@@ -75,10 +77,10 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
         page.get_by_role("button", name="Delete draft").click()
         expect(page.get_by_role("heading", name="Competitions")).to_be_visible()
     assert service.call("organizer", "GET", f"/competitions/{draft}").status_code == 404
-    assert [each for each in tab.console_messages if not each.startswith("Failed to load resource")] == []
+    assert [message for message in tab.console_messages if not message.startswith("Failed to load resource")] == []
 
 
-def test_what_is_missing_before_entries_are_taken_stands_on_the_page(service: Service) -> None:
+def test_the_page_lists_requirements_before_entries_are_accepted(service: Service) -> None:
     slug = service.competition()
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json={"public": {"extractor": "inception_v3"}})
     cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}
@@ -90,7 +92,7 @@ def test_what_is_missing_before_entries_are_taken_stands_on_the_page(service: Se
 
 
 def test_the_longest_text_can_be_saved(service: Service) -> None:
-    """A form has nine bytes for a character of three, and two characters for an end of a line."""
+    """A form encodes a character of three bytes in nine, and a line break in two characters."""
     slug = service.competition()
     rules = "規則を守ること。\n" * 5_555
     secret = session_of(service, "organizer")
@@ -102,7 +104,7 @@ def test_the_longest_text_can_be_saved(service: Service) -> None:
     assert view(service, slug)["rules"] == rules.strip()
 
 
-def test_an_organizer_makes_a_draft(browser: Browser, service: Service) -> None:
+def test_an_organizer_creates_a_draft(browser: Browser, service: Service) -> None:
     taken = service.competition()
     with serve(service.app) as url, visit(browser, url) as tab:
         page = tab.page
@@ -132,11 +134,11 @@ def test_an_organizer_makes_a_draft(browser: Browser, service: Service) -> None:
     expected = {"phase": "draft", "title": "Cats & dogs", "image_count": 500, "image_size": 64, "daily_limit": 5}
     assert expected.items() <= made.items()
     tracks = {"public": "efficientnet_lite0@1", "private": "efficientnet_lite2@1"}
-    assert {each["kind"]: each["extractor"] for each in made["tracks"]} == tracks
-    assert [each for each in tab.console_messages if not each.startswith("Failed to load resource")] == []
+    assert {track["kind"]: track["extractor"] for track in made["tracks"]} == tracks
+    assert [message for message in tab.console_messages if not message.startswith("Failed to load resource")] == []
 
 
-def test_only_who_may_open_competitions_is_offered_that(service: Service) -> None:
+def test_only_permitted_roles_can_create_competitions(service: Service) -> None:
     cookies = {who: f"kennel={session_of(service, who)}" for who in ("ada", "organizer", "admin")}
     for who, may in (("ada", False), ("organizer", True), ("admin", True)):
         headers = {"Accept": "text/html", "Cookie": cookies[who]}
@@ -144,7 +146,7 @@ def test_only_who_may_open_competitions_is_offered_that(service: Service) -> Non
         assert service.http.get("/new-competition", headers=headers).status_code == (200 if may else 403)
 
 
-def test_the_last_hour_is_counted_down_by_the_services_clock(browser: Browser, service: Service) -> None:
+def test_the_countdown_of_the_last_hour_uses_the_services_clock(browser: Browser, service: Service) -> None:
     now = datetime.now(UTC)
     slug = service.competition(opens_at=now - timedelta(days=1), closes_at=now + timedelta(minutes=30))
     wrong = now + timedelta(days=2)

@@ -1,4 +1,4 @@
-"""Evidence from the worker to the page: who sees it when, in which order, and how it looks."""
+"""Evidence from the worker to the page: its access rules, its order and its layout."""
 
 import io
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ KINDS = ("public", "private")
 @pytest.fixture(scope="module")
 def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all tests of this module."""
-    with fresh_settings(servers, tmp_path_factory.mktemp("evidence")) as settings, running_service(settings) as each:
-        each.hire("rita")
-        yield each
+    with fresh_settings(servers, tmp_path_factory.mktemp("evidence")) as settings, running_service(settings) as running:
+        running.hire("rita")
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def slug(service: Service) -> str:
 
 @pytest.fixture(scope="module")
 def entries(service: Service, slug: str) -> dict[str, str]:
-    """The ids of Ada's entries, all examined but the last one."""
+    """The IDs of Ada's entries. All but the last have evidence."""
     submissions = {}
     for name, images in ENTRIES.items():
         submissions[name] = service.submit("ada", slug, zip_of(images), note=name).json()["id"]
@@ -70,14 +70,13 @@ def published(service: Service, slug: str, entries: dict[str, str]) -> Iterator[
 
 
 def evidence(service: Service, who: str | None, entry: str, kind: str = "public") -> Any:
-    """The API's answer."""
     service.http.cookies.clear()
     return service.call(who, "GET", f"/submissions/{entry}/evidence/{kind}")
 
 
 def signs(view: Any) -> set[str]:
-    """The signs of copying that an answer names."""
-    return {each["name"] for each in view["signs"]}
+    """The names of the signs of copying in an answer."""
+    return {sign["name"] for sign in view["signs"]}
 
 
 def test_copies_are_flagged_for_their_reasons_and_an_honest_entry_is_not(
@@ -90,19 +89,21 @@ def test_copies_are_flagged_for_their_reasons_and_an_honest_entry_is_not(
         "autoencoder": {"thumbnail-copies"},
     }
     queue = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["entries"]
-    flagged = {each["submission_id"]: {reason["name"]: reason["words"] for reason in each["reasons"]} for each in queue}
+    flagged = {
+        entry["submission_id"]: {reason["name"]: reason["words"] for reason in entry["reasons"]} for entry in queue
+    }
     for name, expected in wanted.items():
         for kind in KINDS:
             view = evidence(service, "rita", entries[name], kind).json()
             assert view["state"] == "done"
             assert signs(view) >= expected, (name, kind)
             assert expected or not signs(view), (name, kind)
-            assert all(each["words"].endswith(".") for each in view["signs"])
+            assert all(sign["words"].endswith(".") for sign in view["signs"])
             assert view["summary"]["verdict"] == ("copies" if expected else "none")
             assert (" See examples 1 to " in view["summary"]["words"]) == bool(expected)
         reasons = flagged.get(entries[name], {})
-        assert set(reasons) & {each.name for each in SIGNS} >= expected
-        assert expected or not set(reasons) & {each.name for each in SIGNS}
+        assert set(reasons) & {sign.name for sign in SIGNS} >= expected
+        assert expected or not set(reasons) & {sign.name for sign in SIGNS}
     words = flagged[entries["half"]]["partly-copied"]
     assert words.startswith(("Public: ", "Both tracks: "))
 
@@ -110,34 +111,36 @@ def test_copies_are_flagged_for_their_reasons_and_an_honest_entry_is_not(
 def test_every_number_has_a_unit_a_direction_and_a_sentence(service: Service, entries: dict[str, str]) -> None:
     view = evidence(service, "rita", entries["half"]).json()
     assert len(view["findings"]) >= 25
-    for each in view["findings"]:
-        assert each["test"]
-        assert each["unit"]
-        assert each["direction"]
-        assert each["sentence"].endswith(".")
-    assert {each["finding"] for each in map(vars, SIGNS)} <= {each["name"] for each in view["findings"]}
-    copied = [each for each in view["cells"] if each["copied"]]
+    for finding in view["findings"]:
+        assert finding["test"]
+        assert finding["unit"]
+        assert finding["direction"]
+        assert finding["sentence"].endswith(".")
+    assert {sign["finding"] for sign in map(vars, SIGNS)} <= {finding["name"] for finding in view["findings"]}
+    copied = [cell for cell in view["cells"] if cell["copied"]]
     assert copied
-    assert all(each["z"] < 0 and each["examples"]["pairs"] for each in copied)
+    assert all(cell["z"] < 0 and cell["examples"]["pairs"] for cell in copied)
     described = service.http.get("/api/v1/openapi.json").json()["components"]["schemas"]["FindingView"]["properties"]
     assert set(view["findings"][0]) == set(described)
 
 
-def test_pictures_show_the_very_images(service: Service, entries: dict[str, str]) -> None:
+def test_pictures_show_exactly_the_images(service: Service, entries: dict[str, str]) -> None:
     half, turned = (evidence(service, "rita", entries[name]).json() for name in ("half", "mirrored"))
     for view, name in ((half, "near-copies"), (turned, "near-copies")):
-        (group,) = [each for each in view["matches"] if each["name"] == name]
+        (group,) = [match for match in view["matches"] if match["name"] == name]
         answer = service.http.get(group["picture"], headers={"Authorization": f"Bearer {service.tokens['rita']}"})
         picture = np.asarray(Image.open(io.BytesIO(answer.content)))
         assert picture.shape == (2 * SIZE, len(group["pairs"]) * SIZE, 3)
-        assert (picture[:SIZE] == picture[SIZE:]).all()  # copies: above and below are equal, mirrored where they match
+        assert (
+            picture[:SIZE] == picture[SIZE:]
+        ).all()  # copies are equal to their originals, which are shown mirrored if they match that way
         for column, pair in enumerate(group["pairs"]):
             original = TRAINING[int(Path(pair["other"]).stem)]
             below = picture[SIZE:, column * SIZE : (column + 1) * SIZE]
             assert (below == (original[:, ::-1] if pair["mirrored"] else original)).all()
         known = {"Authorization": f"Bearer {service.tokens['rita']}", "If-None-Match": answer.headers["ETag"]}
         assert service.http.get(group["picture"], headers=known).status_code == 304
-    cell = next(each for each in half["cells"] if each["copied"])
+    cell = next(candidate for candidate in half["cells"] if candidate["copied"])
     answer = service.http.get(
         cell["examples"]["picture"], headers={"Authorization": f"Bearer {service.tokens['rita']}"}
     )
@@ -146,7 +149,7 @@ def test_pictures_show_the_very_images(service: Service, entries: dict[str, str]
     assert missing.status_code == 404
 
 
-def test_before_publication_only_reviewers_see_it(service: Service, slug: str, entries: dict[str, str]) -> None:
+def test_before_publication_only_reviewers_see_evidence(service: Service, slug: str, entries: dict[str, str]) -> None:
     entry = entries["half"]
     picture = evidence(service, "rita", entry).json()["matches"][0]["picture"].removeprefix("/api/v1")
     for who in ("ada", "bob", None):
@@ -166,13 +169,13 @@ def test_unfinished_jobs_are_shown(service: Service, entries: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("name", ["half", "honest", "mirrored"])
-def test_an_entry_s_review_page_opens_with_the_gravest_sentence(
+def test_a_review_page_starts_with_the_most_serious_finding(
     service: Service, entries: dict[str, str], name: str
 ) -> None:
     enter(service, "rita")
     header = read(service, f"/submissions/{entries[name]}/review").one("header", class_="entry")
     views = [evidence(service, "rita", entries[name], kind).json()["summary"] for kind in KINDS]
-    gravest = min(views, key=lambda each: -(each["share"] or 0.0))
+    gravest = min(views, key=lambda view: -(view["share"] or 0.0))
     (opening,) = header.all("p", class_="summary")
     assert opening.text == gravest["words"]
 
@@ -184,22 +187,22 @@ def test_the_review_page_shows_the_strongest_findings_first(service: Service, en
     assert "open" in public.attributes
     assert "open" not in private.attributes
     assert "signs of copying" in public.all("summary")[0].text
-    signs = [each.text for each in public.one("ul", class_="signs").all("li")]
-    assert any("look like copies, even if the entry as a whole does not" in each for each in signs)
+    signs = [line.text for line in public.one("ul", class_="signs").all("li")]
+    assert any("look like copies, even if the entry as a whole does not" in sign for sign in signs)
     assert "is copied" in public.all("section", class_="cell")[0].text
     assert public.one("details", class_="all-findings").all("tr")
     honest = read(service, f"/submissions/{entries['honest']}/review").one("section", id="copying")
-    for each in honest.all("details", class_="track-evidence"):
-        assert "no sign of copying" in each.all("summary")[0].text
-    assert all("open" not in each.attributes for each in honest.all("details"))
+    for details in honest.all("details", class_="track-evidence"):
+        assert "no sign of copying" in details.all("summary")[0].text
+    assert all("open" not in details.attributes for details in honest.all("details"))
 
 
 def look(browser: Browser, service: Service, pages: dict[str, tuple[str, str]], address: str) -> None:
-    """Every page fits every screen and makes no foreign request."""
+    """Check that every page fits every screen and makes no request to other hosts."""
     for name, (who, path) in pages.items():
         with signed_in(browser, service, address + path, who=who) as tab:
             take_pictures(tab.page, f"{name}-closed")
-            tab.page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+            tab.page.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true })")
             for width in WIDTHS:
                 tab.page.set_viewport_size({"width": width, "height": 800})
                 assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
@@ -212,15 +215,15 @@ def look(browser: Browser, service: Service, pages: dict[str, tuple[str, str]], 
             assert all(url.startswith(address) for url in tab.requests)
 
 
-def test_once_published_the_team_sees_all_and_others_the_words(service: Service, published: dict[str, str]) -> None:
+def test_after_publication_only_the_team_sees_the_images(service: Service, published: dict[str, str]) -> None:
     entry = published["half"]
     for kind in KINDS:
         own, other = (evidence(service, who, entry, kind).json() for who in ("ada", None))
         assert signs(own) == signs(other) >= {"partly-copied"}
         assert own["findings"] == other["findings"]
         assert own["matches"]
-        assert any(each["examples"] for each in own["cells"])
-        assert other["matches"] == [each["examples"] for each in other["cells"] if each["examples"]] == []
+        assert any(cell["examples"] for cell in own["cells"])
+        assert other["matches"] == [cell["examples"] for cell in other["cells"] if cell["examples"]] == []
     picture = own["matches"][0]["picture"].removeprefix("/api/v1")
     assert service.call("ada", "GET", picture).status_code == 200
     assert service.call("bob", "GET", picture).status_code == 404
@@ -242,12 +245,12 @@ def test_published_evidence_fits_every_screen(
         look(browser, service, pages, address)
 
 
-def test_training_images_alone_are_shown(service: Service, published: dict[str, str]) -> None:
+def test_only_training_images_are_shown(service: Service, published: dict[str, str]) -> None:
     names = {f"{place:05}.png" for place in range(len(TRAINING))}
     for name in ENTRIES:
         for kind in KINDS:
             view = evidence(service, "ada", published[name], kind).json()
-            groups = [*view["matches"], *(each["examples"] for each in view["cells"] if each["examples"])]
+            groups = [*view["matches"], *(cell["examples"] for cell in view["cells"] if cell["examples"])]
             near = [group for group in groups if group["name"] not in {"repeats", "identical", "mirrored-twins"}]
             assert near
             assert {Path(pair["other"]).name for group in near for pair in group["pairs"]} <= names

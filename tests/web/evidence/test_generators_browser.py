@@ -1,4 +1,4 @@
-"""A generator on its entry's page and on its review page, in a real browser."""
+"""A generator on the entry's page and on the review page, in a real browser."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,13 +24,13 @@ from worker.evidence import generator_audit
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """A search that takes a moment."""
+    """Settings with a search that takes a moment."""
     return settings.model_copy(update={"recovery": QUICK_PLAN})
 
 
 @pytest.fixture
 def site(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
-    """Ada's entry, and where its page is."""
+    """The service's URL and the path of Ada's entry."""
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
     service.hire("rita")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1}, title="Noise that nobody made")
@@ -40,7 +40,7 @@ def site(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[st
 
 
 def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
-    """Fill the form in and send it."""
+    """Fill in the form and submit it."""
     file = folder / "generator.onnx"
     file.write_bytes(content)
     page.get_by_label("Dimensions of the latent vector").fill(str(dimension))
@@ -50,7 +50,7 @@ def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
         page.get_by_role("button", name="the generator").click()
 
 
-def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
+def test_a_team_uploads_a_generator_and_reviewers_see_its_audit(
     browser: Browser, service: Service, site: tuple[str, str], tmp_path: Path
 ) -> None:
     address, entry = site
@@ -65,7 +65,7 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
         expect(section).to_contain_text("Waiting for the search: position 1 in the queue.")
         take_pictures(page, "waiting")
         service.run_jobs()
-        # The page notices by itself.
+        # The page updates itself.
         expect(section).to_contain_text("Kennel can't use the file.", timeout=15_000)
         expect(section).to_contain_text("Erf2")
         _fits(page)
@@ -75,15 +75,15 @@ def test_a_team_uploads_its_generator_and_reviewers_see_what_it_holds(
         service.run_jobs()
         page.reload()
         expect(section).to_contain_text("Search complete.")
-        expect(section).not_to_contain_text("remembers")
+        expect(section).not_to_contain_text("reproduces")
         assert tab.console_messages == [
             "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
         ]
         assert all(url.startswith(address) for url in tab.requests)
-    _see_in_the_review_queue(browser, service, address, entry, tmp_path)
+    _check_the_review_page(browser, service, address, entry, tmp_path)
 
 
-def _see_in_the_review_queue(browser: Browser, service: Service, address: str, entry: str, folder: Path) -> None:
+def _check_the_review_page(browser: Browser, service: Service, address: str, entry: str, folder: Path) -> None:
     for who, groups in (("rita", 3), ("organizer", 4)):
         with signed_in(browser, service, f"{address}{entry}/review", who=who) as tab:
             section = tab.page.locator("#generator")
@@ -98,7 +98,7 @@ def _see_in_the_review_queue(browser: Browser, service: Service, address: str, e
             take_pictures(tab.page, f"review-{who}")
             assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
-    # An organizer hands another one in on the entry's page, which the queue's leads to.
+    # An organizer submits another generator on the entry's page, which the review page links to.
     with signed_in(browser, service, f"{address}{entry}/review", who="organizer") as tab:
         tab.page.get_by_role("link", name="Submit another generator").click()
         tab.page.locator("summary", has_text="Submit another generator").click()

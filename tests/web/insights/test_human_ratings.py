@@ -1,4 +1,4 @@
-"""Human ratings on pages: the organizers', the raters' without a script, and the raters' by keyboard."""
+"""The human rating pages: for organizers, for raters without scripts, and for raters with a keyboard."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ __all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
 
 
 def ratings_of(service: Service) -> list[int]:
-    """All ratings in the order in which they came."""
+    """All ratings in the order of their arrival."""
     with service.context.sessions() as session:
         return [rating.value for rating in session.query(Rating).order_by(Rating.id)]
 
@@ -31,14 +31,14 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     assert "waiting" in read(service, answer.headers["location"]).text.lower()
     service.run_jobs()
     page = read(service, here)
-    (own,) = [each.attributes["href"] for each in page.all("a") if each.text == "Rate yourself"]
+    (own,) = [link.attributes["href"] for link in page.all("a") if link.text == "Rate yourself"]
     number = own.rsplit("/", 1)[1]
     send_form(service, page, f"{here}/{number}/raters", 422, name=" ")
     made = send_form(service, page, f"{here}/{number}/raters", 201, name="Rita")
     link = made.text.split('<code class="secret">')[1].split("<")[0]
     assert link not in read(service, here).text
 
-    # Without a script: one form a picture, by role and by link.
+    # Without scripts, there is a form per picture, with a role and with a link.
     page = read(service, own)
     picture = service.http.get(page.one("img").attributes["src"])
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
@@ -78,7 +78,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     read(service, own, 404)
 
 
-def test_rating_by_keyboard_goes_on_to_the_end(service: Service, slug: str, browser: Browser) -> None:
+def test_all_pictures_can_be_rated_by_keyboard(service: Service, slug: str, browser: Browser) -> None:
     made = study(service, slug, images=8, grids=0, wanted=1)
     where = f"/ratings/{made['id']}"
     with (
@@ -88,11 +88,11 @@ def test_rating_by_keyboard_goes_on_to_the_end(service: Service, slug: str, brow
         page = tab.page
         page.keyboard.press("5")
         page.locator("canvas").wait_for()
-        first = page.locator("canvas").evaluate("each => each.toDataURL()")
+        first = page.locator("canvas").evaluate("element => element.toDataURL()")
         page.keyboard.press("1")
-        assert page.locator("canvas").evaluate("each => each.toDataURL()") != first
+        assert page.locator("canvas").evaluate("element => element.toDataURL()") != first
         page.keyboard.press("z")
-        assert page.locator("canvas").evaluate("each => each.toDataURL()") == first, "the last one is taken back"
+        assert page.locator("canvas").evaluate("element => element.toDataURL()") == first, "the last rating is undone"
         page.get_by_role("button", name="3").click()
         expect(page.locator("[data-count]")).to_have_text("2")
         page.set_viewport_size({"width": PHONE, "height": 800})
@@ -103,11 +103,11 @@ def test_rating_by_keyboard_goes_on_to_the_end(service: Service, slug: str, brow
         expect(page.locator("h1")).to_have_text("Thank you")
         assert tab.console_messages == []
         pictures = [url for url in tab.requests if url.endswith("/picture")]
-        assert len(pictures) == 1, "all but the first come in batches"
+        assert len(pictures) == 1, "all pictures but the first come in batches"
     assert sorted(ratings_of(service)) == [*[2] * 14, 3, 5]
 
 
-def test_a_rating_link_opens_at_once_and_another_takes_its_place(service: Service, slug: str, browser: Browser) -> None:
+def test_a_rating_link_opens_directly_and_another_replaces_it(service: Service, slug: str, browser: Browser) -> None:
     made = study(service, slug, images=2, grids=0, wanted=1)
     first, second = (invited(service, slug, made["id"], name).link for name in ("Rita", "Ron"))
     with serve(service.app) as address, visit(browser, f"{address}/rate#{first}") as tab:
@@ -116,7 +116,7 @@ def test_a_rating_link_opens_at_once_and_another_takes_its_place(service: Servic
         expect(tab.page.locator("[data-count]")).to_have_text("1")
         tab.page.goto(f"{address}/rate#{second}")
         expect(tab.page.locator("[data-count]")).to_have_text("0")
-        for _ in range(600):  # Rita's rating was still to be sent when Ron's link was opened
+        for _ in range(600):  # Ron's link was opened before Rita's rating was sent
             with service.context.sessions() as session:
                 raters = [session.get_one(Rater, rating.rater_id).name for rating in session.query(Rating)]
             if raters:

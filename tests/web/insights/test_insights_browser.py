@@ -1,4 +1,4 @@
-"""The page of figures in a real browser: its layout, its tooltips, and its text without scripts."""
+"""The insights page in a real browser: its layout, its tooltips, and its text without scripts."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,8 +20,10 @@ LABELS = ("non-mem", "mgan", "sup", "ae", "aug", "other", "")
 
 @pytest.fixture(scope="module")
 def site(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, str]]:
-    """A service's address, and two competitions: an imported one with all labels and a wide range of numbers, and
-    one with images."""
+    """The service's URL and the slugs of two competitions.
+
+    The first is imported and has all labels and a wide range of numbers. The second has images.
+    """
     with fresh_settings(servers, tmp_path_factory.mktemp("insights")) as settings, running_service(settings) as service:
         yield from _filled(service)
 
@@ -36,7 +38,7 @@ def _filled(service: Service) -> Iterator[tuple[str, str, str]]:
         yield address, "old", slug
 
 
-def test_the_page_fits_every_screen_and_asks_nobody_else(browser: Browser, site: tuple[str, str, str]) -> None:
+def test_the_page_fits_every_screen_and_contacts_no_other_host(browser: Browser, site: tuple[str, str, str]) -> None:
     address, *slugs = site
     for slug, who in ((slugs[0], ORGANIZER), (slugs[1], ORGANIZER), (slugs[0], dict[str, Any]())):
         with visit(browser, f"{address}/competitions/{slug}/insights", **who) as tab:
@@ -46,14 +48,17 @@ def test_the_page_fits_every_screen_and_asks_nobody_else(browser: Browser, site:
                 tab.page.set_viewport_size({"width": width, "height": 800})
                 assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (slug, width)
                 outside = tab.page.evaluate(OVERFLOWING_ELEMENTS, width)
-                # A wide table scrolls inside a part of its own.
-                assert [each for each in outside if not each.startswith(("<t", "<caption"))] == [], (slug, width)
+                # A wide table scrolls inside its own container.
+                assert [element for element in outside if not element.startswith(("<t", "<caption"))] == [], (
+                    slug,
+                    width,
+                )
             assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
 
 
 def tooltip_text(tab: Any) -> str:
-    """What stands beside the dot that is pointed at."""
+    """The text of the visible tooltip."""
     tab.page.wait_for_selector(".tooltip:not([hidden])")
     return str(tab.page.locator(".tooltip:not([hidden])").inner_text())
 
@@ -70,7 +75,7 @@ def test_a_dot_has_a_tooltip_by_mouse_and_by_keyboard(browser: Browser, site: tu
         assert tab.page.locator(".tooltip:not([hidden])").count() == 0
         picture.focus()
         tab.page.keyboard.press("ArrowLeft")
-        assert "Entry 128" in tooltip_text(tab), "the last one, from the left end on"
+        assert "Entry 128" in tooltip_text(tab), "the selection wraps around to the last entry"
         tab.page.keyboard.press("ArrowRight")
         tab.page.keyboard.press("ArrowRight")
         assert "Entry 102" in tooltip_text(tab)
@@ -79,7 +84,7 @@ def test_a_dot_has_a_tooltip_by_mouse_and_by_keyboard(browser: Browser, site: tu
         assert tab.console_messages == []
 
 
-def test_labels_choose_and_files_are_there_without_scripts(browser: Browser, site: tuple[str, str, str]) -> None:
+def test_label_filters_and_files_work_without_scripts(browser: Browser, site: tuple[str, str, str]) -> None:
     address, slug, pictured = site
     with visit(browser, f"{address}/competitions/{slug}/insights", java_script_enabled=False, **ORGANIZER) as tab:
         page = tab.page

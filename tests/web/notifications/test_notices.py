@@ -1,4 +1,4 @@
-"""The pages of notices, as a browser without scripts would use them."""
+"""The notices pages, as a browser without scripts uses them."""
 
 from urllib.parse import quote
 
@@ -14,27 +14,27 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 def bell(page: Element) -> str:
-    """The header's count of notices."""
+    """The number of notices in the header."""
     return page.one("a", class_="notices").text
 
 
-def test_the_header_counts_what_is_new_until_it_is_marked_as_read(service: Service) -> None:
+def test_the_header_counts_notices_until_they_are_marked_as_read(service: Service) -> None:
     sign_up(service)
     assert bell(read(service, "/")) == "Notices"
     assert read(service, "/notices").one(class_="empty").text.startswith("No notices yet.")
     tell(service, "First", HOSTILE)
     assert bell(read(service, "/")) == "Notices 2 new"
     page = read(service, "/notices")
-    assert [each.text for each in page.one("ol").all("h2")] == [f"{HOSTILE} new", "First new"]
+    assert [heading.text for heading in page.one("ol").all("h2")] == [f"{HOSTILE} new", "First new"]
     assert page.one("ol").all("a")[0].attributes["href"] == "/competitions"
-    assert bell(read(service, "/notices")) == "Notices 2 new", "looking marks nothing"
+    assert bell(read(service, "/notices")) == "Notices 2 new", "viewing does not mark notices as read"
     after = parse_html(press(service, "/notices", "/notices/read").text)
     assert bell(after) == "Notices"
-    assert [each.text for each in after.one("ol").all("h2")] == [HOSTILE, "First"]
-    assert not [each for each in after.all("form") if each.attributes["action"] == "/notices/read"]
+    assert [heading.text for heading in after.one("ol").all("h2")] == [HOSTILE, "First"]
+    assert not [form for form in after.all("form") if form.attributes["action"] == "/notices/read"]
 
 
-def test_a_competitions_page_is_fresh_when_a_notice_comes(service: Service) -> None:
+def test_a_new_notice_changes_the_etag_of_a_competition_page(service: Service) -> None:
     slug = service.competition()
     sign_up(service)
     address = f"/competitions/{slug}"
@@ -44,7 +44,7 @@ def test_a_competitions_page_is_fresh_when_a_notice_comes(service: Service) -> N
     assert service.http.get(address, headers={"If-None-Match": tag}).status_code == 200
 
 
-def test_an_announcement_is_shown_as_markdown_and_nothing_else_is(service: Service) -> None:
+def test_only_announcements_are_shown_as_markdown(service: Service) -> None:
     sign_up(service)
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="grace").one()
@@ -56,26 +56,26 @@ def test_an_announcement_is_shown_as_markdown_and_nothing_else_is(service: Servi
     announced, written = read(service, "/notices").one("ol").all("article")
     assert announced.one("em").text == "first"
     assert not written.all("em")
-    for each in (announced, written):
-        assert HOSTILE in each.text
+    for article in (announced, written):
+        assert HOSTILE in article.text
 
 
-def test_older_notices_are_a_page_away(service: Service) -> None:
+def test_older_notices_are_on_the_next_page(service: Service) -> None:
     sign_up(service)
     tell(service, *(f"Number {number}" for number in range(60)))
     first = read(service, "/notices")
-    (more,) = [each for each in first.all("a") if each.attributes.get("rel") == "next"]
+    (more,) = [link for link in first.all("a") if link.attributes.get("rel") == "next"]
     second = read(service, more.attributes["href"])
-    titles = [each.text for page in (first, second) for each in page.one("ol").all("h2")]
+    titles = [heading.text for page in (first, second) for heading in page.one("ol").all("h2")]
     assert titles == [f"Number {number} new" for number in reversed(range(60))]
 
 
-def test_mails_are_chosen_by_boxes(service: Service) -> None:
+def test_mails_are_chosen_with_checkboxes(service: Service) -> None:
     sign_up(service)
 
     def ticked() -> set[str]:
         boxes = read(service, "/account/notices").all("input", type="checkbox")
-        return {each.attributes["value"] for each in boxes if "checked" in each.attributes}
+        return {box.attributes["value"] for box in boxes if "checked" in box.attributes}
 
     assert ticked() == {kind.value for kind in Kind} - {"entry-scored"}
     done = press(service, "/account/notices", "/account/notices/mails", mailed=["entry-scored", "ruling"])
@@ -96,10 +96,10 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     assert made.status_code == 201
     assert made.headers["cache-control"] == "no-store"
     secret = parse_html(made.text).one("code", class_="secret").text
-    assert secret not in service.http.get(here).text, "shown once"
+    assert secret not in service.http.get(here).text, "the secret is shown once"
     (row,) = read(service, here).one("ul", class_="items").all("li")
     assert "No notices sent yet." in row.text
-    ping, remove = [each.attributes["action"] for each in row.all("form")]
+    ping, remove = [form.attributes["action"] for form in row.all("form")]
     press(service, here, ping)
     assert "A notice is being sent." in read(service, here).one("ul", class_="items").text
     with service.context.sessions.begin() as session:
@@ -110,7 +110,7 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     assert not parse_html(gone.text).all("ul", class_="items")
 
 
-def test_without_a_session_one_is_led_to_the_sign_in(service: Service) -> None:
+def test_visitors_of_notices_are_redirected_to_sign_in(service: Service) -> None:
     for path in ("/notices", "/account/notices"):
         answer = service.http.get(path, headers={"Accept": "text/html"}, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, f"/signin?next={quote(path, safe='')}")

@@ -13,7 +13,7 @@ from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, publish_board, signe
 
 @pytest.fixture
 def site(service: Service) -> Iterator[tuple[str, str]]:
-    """A competition that has closed, with an honest and a penalised entry."""
+    """A closed competition with an honest and a penalised entry."""
     prizes = [{"place": 1, "amount": "$2,000"}]
     slug = service.competition(title="Noise that nobody made", prizes=prizes)
     for who, images in (("ada", noise_images(10)), ("bob", near_copies())):
@@ -24,7 +24,7 @@ def site(service: Service) -> Iterator[tuple[str, str]]:
 
 
 def look(page: Page, name: str) -> None:
-    """See that a page fits every screen, and take its pictures."""
+    """Check that a page fits every screen, and take screenshots."""
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)

@@ -1,4 +1,4 @@
-"""The pages of publication, as a browser without scripts would use them."""
+"""The publication pages, as a browser without scripts uses them."""
 
 import re
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from tests.web.pages import HTML, enter, read, send_form
 
 
 def closed_competition(service: Service) -> str:
-    """A competition that has closed, with one entry."""
+    """A closed competition with one entry."""
     slug = service.competition(title="Dogs <b>&</b> cats")
     service.scored("ada", slug, noise_images(10), file_name="<i>zebra</i>.zip")
     service.close(slug)
@@ -29,7 +29,7 @@ kept, service = kept_fixtures(closed_competition)
 
 @pytest.fixture
 def slug(service: Service, kept: KeptState[str]) -> str:
-    """Its slug; the organizer is at the browser."""
+    """The slug of that competition. The organizer is signed in."""
     enter(service, "organizer")
     return kept.result
 
@@ -43,7 +43,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
         item.one("h3").text.split("  ")[0]: item for item in page.one("ul", class_="checklist").all("li", class_="open")
     }
     assert len(open_) == 3, list(open_)
-    assert not re.search(r"\.(See them|Look there)", page.text), "a link is a word of its own"
+    assert not re.search(r"\.(Show all|Open page)", page.text), "a space precedes every link"
     assert "the disk was full" in page.text
     assert page.one("nav", **{"aria-label": "Organizing"}).one("a", **{"aria-current": "page"}).text == "Publication"
     send_form(service, page, f"{here}/requeue")
@@ -54,7 +54,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     form = f"{here}#publish"
     answer = send_form(service, page, form, 409, act="provisional", reason="It is <b>done</b>.", override="")
     assert "The checklist has open points" in answer.text
-    assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "what was written is kept"
+    assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "the form keeps the reason"
     tau = {"method": "manual", "tau": 0.001, "reason": "another"}
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau)
     words: dict[str, Any] = {"act": "provisional", "reason": "It is <b>done</b>.", "override": "Nobody objects."}
@@ -77,7 +77,7 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     assert service.http.get(f"/competitions/{slug}?track=private").status_code == 403
 
 
-def test_a_release_is_made_watched_published_and_downloaded(
+def test_a_release_is_started_watched_published_and_downloaded(
     service: Service, slug: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = f"/competitions/{slug}/release"
@@ -91,7 +91,7 @@ def test_a_release_is_made_watched_published_and_downloaded(
     assert page.one("progress")
     service.run_jobs()
     page = read(service, here)
-    (bundle,) = [each for each in page.all("a") if each.text == "Download tables"]
+    (bundle,) = [link for link in page.all("a") if link.text == "Download tables"]
     assert service.http.get(bundle.attributes["href"]).content[:2] == b"PK"
     (made,) = service.call("organizer", "GET", f"/competitions/{slug}/releases").json()["releases"]
     enter(service, None)
@@ -103,7 +103,7 @@ def test_a_release_is_made_watched_published_and_downloaded(
     service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
     enter(service, None)
     release_page = read(service, here)
-    assert [each.text for each in release_page.all("a") if each.text == "submissions.parquet"] == [
+    assert [link.text for link in release_page.all("a") if link.text == "submissions.parquet"] == [
         "submissions.parquet"
     ]
     assert release_page.all("form") == []
@@ -125,9 +125,9 @@ def test_the_audit_log_shows_what_changed(service: Service, slug: str) -> None:
     assert "references.prepared" in acts
     assert other not in page.text
     newest = page.one("ol", class_="audit").all("li")[0]
-    assert [(each.one("dt").text, [dd.text for dd in each.all("dd")]) for each in newest.all("div")] == [
+    assert [(line.one("dt").text, [dd.text for dd in line.all("dd")]) for line in newest.all("div")] == [
         ("label", ["before:aug", "after:legitimate"])
-    ], "the note has not changed"
+    ], "unchanged fields are left out"
     assert "Dogs <b>&</b> cats" in page.text
 
     page = read(service, f"{here}?action=label.decided&actor=ORGANIZER")
@@ -144,7 +144,7 @@ def test_the_audit_log_shows_what_changed(service: Service, slug: str) -> None:
     read(service, "/admin/audit", 403)
 
 
-def test_the_whole_log_is_turned_page_by_page(service: Service) -> None:
+def test_the_whole_audit_log_has_pages(service: Service) -> None:
     with service.context.sessions.begin() as session:
         now = datetime.now(UTC)
         for number in range(60):
@@ -155,7 +155,7 @@ def test_the_whole_log_is_turned_page_by_page(service: Service) -> None:
     enter(service, "admin")
     page = read(service, "/admin/audit?action=thing.done")
     first = page.one("ol", class_="audit").all("li")
-    (older,) = [each for each in page.all("a") if each.attributes.get("rel") == "next"]
+    (older,) = [link for link in page.all("a") if link.attributes.get("rel") == "next"]
     rest = read(service, older.attributes["href"]).one("ol", class_="audit").all("li")
     assert (len(first), len(rest)) == (50, 10)
     assert first[0].one("dl").text.split() == ["number", "after:59"]
@@ -163,7 +163,7 @@ def test_the_whole_log_is_turned_page_by_page(service: Service) -> None:
     assert "9.9.9.9" in page.text
 
 
-def test_mails_that_have_not_left_are_shown_with_the_reason(service: Service) -> None:
+def test_unsent_mails_are_shown_with_the_reason(service: Service) -> None:
     now = datetime.now(UTC)
     enter(service, "admin")
     assert "Unsent mails" not in read(service, "/admin/jobs").text
@@ -172,7 +172,7 @@ def test_mails_that_have_not_left_are_shown_with_the_reason(service: Service) ->
             mail = outbox.queue_mail(session, "<b>@example.org", "Hello", body="Hello.", now=now)
             mail.state, mail.error = state, f"<b>: {state}"
     page = read(service, "/admin/jobs")
-    (part,) = [each for each in page.all("section") if each.attributes.get("aria-labelledby") == "mails"]
+    (part,) = [section for section in page.all("section") if section.attributes.get("aria-labelledby") == "mails"]
     shown = " ".join(part.text.split())
     assert "1 mail waiting" in shown
     assert "<b>: waiting" in shown
@@ -180,7 +180,7 @@ def test_mails_that_have_not_left_are_shown_with_the_reason(service: Service) ->
     assert "<b>: failed" in shown
 
 
-def test_stuck_jobs_are_shown_and_set_going_again(service: Service, slug: str) -> None:
+def test_failed_jobs_are_shown_and_requeued(service: Service, slug: str) -> None:
     (entry,) = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     job = fail_private(service, entry["id"])
     read(service, "/admin/jobs", 403)

@@ -1,4 +1,4 @@
-"""The pages of review, as a browser without scripts would use them."""
+"""The review pages, as a browser without scripts uses them."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.web.pages import HTML, enter, hidden, read
 
 
 def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
-    """Ada is honest, Bob's entry is penalised."""
+    """A competition with an honest entry of Ada and a penalised one of Bob."""
     service.hire("rita", "rob")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1})
     entries = {
@@ -28,16 +28,15 @@ kept, service = kept_fixtures(competition_to_review)
 
 @pytest.fixture
 def reviewed(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
-    """That competition."""
     return ReviewedCompetition(service, *kept.result)
 
 
 def send(reviewed: ReviewedCompetition, page: str, action: str, **fields: Any) -> Any:
-    """The answer to one of a page's forms, filled in; ``action`` without what follows its ``#``."""
+    """Send a form of a page and return the answer. ``action`` has no fragment."""
     actions = [
-        each.attributes["action"] for each in read(reviewed.service, page).all("form") if "action" in each.attributes
+        form.attributes["action"] for form in read(reviewed.service, page).all("form") if "action" in form.attributes
     ]
-    (address,) = [each for each in actions if each.partition("#")[0] == action]
+    (address,) = [found for found in actions if found.partition("#")[0] == action]
     data = {**hidden(read(reviewed.service, page), address), **fields}
     return reviewed.service.http.post(action, data=data, headers=HTML, follow_redirects=False)
 
@@ -46,15 +45,15 @@ def test_a_review_leads_to_the_next_entry(reviewed: ReviewedCompetition) -> None
     enter(reviewed.service, "rita")
     board = read(reviewed.service, f"/competitions/{reviewed.slug}")
     address = f"/competitions/{reviewed.slug}/review-queue"
-    assert [each.text for each in board.all("a", href=address)] == ["Review queue"]
+    assert [link.text for link in board.all("a", href=address)] == ["Review queue"]
     queue = read(reviewed.service, address)
-    assert "For you 2" in [each.text for each in queue.all("a")]
+    assert "For you 2" in [link.text for link in queue.all("a")]
     first = reviewed.service.http.get(f"{address}/next", follow_redirects=False).headers["location"].partition("?")[0]
     page = read(reviewed.service, first)
-    assert [each.attributes["value"] for each in page.all("input", name="label")] == [
+    assert [field.attributes["value"] for field in page.all("input", name="label")] == [
         "legitimate", "mgan", "sup", "ae", "aug", "other",
     ]  # fmt: skip
-    assert not page.all("select", id="decision")  # that is an organizer's
+    assert not page.all("select", id="decision")  # only for organizers
     saved = send(reviewed, first, first, label="legitimate", intent="intended", note="<i>fine</i>")
     assert saved.status_code == 303
     second = saved.headers["location"]
@@ -65,22 +64,24 @@ def test_a_review_leads_to_the_next_entry(reviewed: ReviewedCompetition) -> None
     last = send(reviewed, second.partition("?")[0], second.partition("?")[0], label="aug")
     assert last.headers["location"].startswith(f"{address}?done=")
     assert "You have no entries left to review." in read(reviewed.service, last.headers["location"]).text
-    assert reviewed.service.http.post(first, data={"label": "aug"}, headers=HTML).status_code == 403  # no proof
+    assert (
+        reviewed.service.http.post(first, data={"label": "aug"}, headers=HTML).status_code == 403
+    )  # without a CSRF token
 
 
-def test_a_review_that_lacks_something_keeps_what_was_typed(reviewed: ReviewedCompetition) -> None:
+def test_an_incomplete_review_keeps_its_input(reviewed: ReviewedCompetition) -> None:
     enter(reviewed.service, "rita")
     first = f"/submissions/{reviewed.entries['near']}/review"
     wrong = send(reviewed, first, first)
     assert wrong.status_code == 422
     assert "Choose a label." in wrong.text
     assert send(reviewed, first, first, label="king").status_code == 422
-    kept = send(reviewed, first, first, intent="unclear", note="nearly <b>one</b>")
-    assert parse_html(kept.text).one("textarea", id="note").text == "nearly <b>one</b>"
-    assert parse_html(kept.text).one("input", value="unclear").attributes.keys() >= {"checked"}
+    refused = send(reviewed, first, first, intent="unclear", note="nearly <b>one</b>")
+    assert parse_html(refused.text).one("textarea", id="note").text == "nearly <b>one</b>"
+    assert parse_html(refused.text).one("input", value="unclear").attributes.keys() >= {"checked"}
 
 
-def test_the_evidence_of_a_published_board_is_named_for_its_publication(reviewed: ReviewedCompetition) -> None:
+def test_published_private_evidence_is_called_provisional(reviewed: ReviewedCompetition) -> None:
     reviewed.service.close(reviewed.slug)
     body = {"published": True, "final": False, "reason": "Done.", "override": "a test"}
     publication = f"/competitions/{reviewed.slug}/publication"
@@ -91,7 +92,7 @@ def test_the_evidence_of_a_published_board_is_named_for_its_publication(reviewed
     assert "Private" not in case
 
 
-def test_a_third_reviewers_words_are_not_lost(reviewed: ReviewedCompetition) -> None:
+def test_a_third_reviewers_text_is_kept(reviewed: ReviewedCompetition) -> None:
     near, page = reviewed.entries["near"], f"/submissions/{reviewed.entries['near']}/review"
     enter(reviewed.service, "rita")
     form = hidden(read(reviewed.service, page), f"{page}#review")
@@ -105,8 +106,8 @@ def test_a_third_reviewers_words_are_not_lost(reviewed: ReviewedCompetition) -> 
     assert parse_html(refused.text).one("textarea", id="reason").text == "Because."
 
 
-def test_the_tab_of_rulings_that_are_wanted_speaks_of_flagged_entries(service: Service) -> None:
-    """Labels of entries that win nothing and show no sign wait for no ruling."""
+def test_the_tab_of_missing_rulings_only_covers_flagged_entries(service: Service) -> None:
+    """Labelled entries without a win and without signs of copying need no ruling."""
     slug = service.competition(medals={"gold": 0, "silver": 0, "bronze": 0})
     entry = service.scored("ada", slug, noise_images(10))["id"]
     label = f"/competitions/{slug}/submissions/{entry}/label"
@@ -137,7 +138,7 @@ def test_a_case_before_a_ruling(reviewed: ReviewedCompetition) -> None:
     enter(service, "bob")
     early = read(service, entry).one("section", id="ruling").text
     assert "You can write a rebuttal after the competition has closed." in early
-    assert "Closest" not in early
+    assert "closest pairs" not in early
     service.close(reviewed.slug)
     case = read(service, entry).one("section", id="ruling")
     assert case.text.index("The closest pairs of the public board") < case.text.index("Your rebuttal")
@@ -165,7 +166,7 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
     assert "What the reviewers found: aug" in case.text
     assert "Private" not in case.text
     assert len(case.one("ul", class_="pairs").all("li")) == 8
-    (picture,) = {each.attributes["href"] for each in case.all("image")}
+    (picture,) = {image.attributes["href"] for image in case.all("image")}
     assert service.http.get(picture).headers["content-type"] == "image/png"
     assert send(reviewed, entry, f"{entry}/rebuttal", text=" ").status_code == 422
     assert send(reviewed, entry, f"{entry}/rebuttal", text="Ours, <i>really</i>.").status_code == 303
@@ -176,7 +177,7 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
 
     enter(service, "organizer")
     assert "Rebuttals to answer" in read(service, f"/competitions/{reviewed.slug}/review-queue").text
-    (form,) = [each for each in read(service, at_review).all("form") if "rebuttals" in each.attributes["action"]]
+    (form,) = [found for found in read(service, at_review).all("form") if "rebuttals" in found.attributes["action"]]
     action = form.attributes["action"].partition("#")[0]
     assert send(reviewed, at_review, action, ruling="waive", answer=" ").status_code == 422
     assert send(reviewed, at_review, action, ruling="waive", answer="We have seen the code.").status_code == 303
@@ -184,35 +185,35 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
 
     enter(service, "bob")
     case = read(service, entry).one("section", id="ruling")
-    assert [each.text for each in case.all("h3")] == [
+    assert [heading.text for heading in case.all("h3")] == [
         "The entry is not penalised, because its penalty is waived",
         "The entry is disqualified replaced by a later ruling",
     ]
     assert "Granted" in case.text
-    assert "organizer" not in case.text  # who has ruled is for those who judge
+    assert "organizer" not in case.text  # only reviewers and organizers see who ruled
 
 
-def test_an_organizer_reads_who_would_win_if_the_ruling_were_another(reviewed: ReviewedCompetition) -> None:
+def test_an_organizer_sees_the_impact_of_other_rulings(reviewed: ReviewedCompetition) -> None:
     def rank(team: str) -> int:
         leaderboard = reviewed.service.call(
             "organizer", "GET", f"/competitions/{reviewed.slug}/leaderboard?track=private"
         ).json()
-        return next(int(each["rank"]) for each in leaderboard["entries"] if each["team"] == team)
+        return next(int(place["rank"]) for place in leaderboard["entries"] if place["team"] == team)
 
     address = f"/submissions/{reviewed.entries['honest']}/review"
     enter(reviewed.service, "rita")
     assert "Impact of other rulings" not in read(reviewed.service, f"{address}?stakes=yes").text
     enter(reviewed.service, "organizer")
-    (link,) = [each for each in read(reviewed.service, address).all("a") if each.text.startswith("Show the impact")]
+    (link,) = [found for found in read(reviewed.service, address).all("a") if found.text.startswith("Show the impact")]
     text = read(reviewed.service, link.attributes["href"].partition("#")[0]).text
     assert f"Disqualify it Private board: the team goes from rank {rank('Ada')} to no rank" in text
 
 
-def test_a_disqualified_entry_is_no_final_pick_on_the_pages_of_its_team(reviewed: ReviewedCompetition) -> None:
+def test_a_disqualified_entry_is_not_shown_as_a_final_pick(reviewed: ReviewedCompetition) -> None:
     list_, own = f"/competitions/{reviewed.slug}/entries", f"/submissions/{reviewed.entries['near']}"
 
     def marks(address: str) -> list[str]:
-        return [each.text for each in read(reviewed.service, address).all("span", class_="badge")]
+        return [badge.text for badge in read(reviewed.service, address).all("span", class_="badge")]
 
     enter(reviewed.service, "bob")
     assert "final pick by default" in marks(list_)

@@ -1,4 +1,4 @@
-"""The review queue and review pages in a real browser: by keyboard, on a phone, in the dark."""
+"""The review queue and review pages in a real browser: with a keyboard, on a phone, in the dark scheme."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,12 +18,12 @@ SEES = "document.activeElement.matches('input[name=label]') && document.activeEl
 
 
 def nudged(seed: int) -> Any:
-    """Training images, each with a little noise."""
+    """Training images with a little noise."""
     return grainy(np.resize(noise_images(1, 40, SIZE), (COUNT, SIZE, SIZE, 3)), seed)
 
 
 def entries_to_review(service: Service) -> tuple[str, dict[str, str]]:
-    """A competition with entries of every kind, some labelled: its slug and their ids."""
+    """A competition with entries of every kind, some labelled. Returns its slug and their IDs."""
     service.hire("rita", "rob")
     slug = service.competition(
         image_count=COUNT, image_size=SIZE, medals={"gold": 1, "silver": 2, "bronze": 3}, title="Noise that nobody made"
@@ -36,11 +36,11 @@ def entries_to_review(service: Service) -> tuple[str, dict[str, str]]:
         ("eve", "same", noise_images(10, COUNT, SIZE)[::-1]),
         ("bob", "again", nudged(4)),
         ("bob", "labelled", nudged(5)),
-        ("eve", "fresh", noise_images(11, COUNT, SIZE)),
+        ("eve", "new", noise_images(11, COUNT, SIZE)),
     ):
         note = "Made with a generator of ours, as the notebook shows." if name == "nudged" else ""
         entries[name] = service.scored(who, slug, images, file_name=f"{name}.zip", note=note)["id"]
-    for name, decided in (("labelled", "aug"), ("fresh", "legitimate")):
+    for name, decided in (("labelled", "aug"), ("new", "legitimate")):
         service.call("organizer", "PUT", f"{label}{entries[name]}/label", json={"label": decided, "note": "seen"})
     service.call("bob", "PUT", f"/submissions/{entries['nudged']}/code", content=code_zip())
     return slug, entries
@@ -51,13 +51,13 @@ kept, service = kept_fixtures(entries_to_review)
 
 @pytest.fixture
 def site(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Its address, the competition's slug and the ids of the entries."""
+    """The service's URL, the competition's slug and the IDs of the entries."""
     slug, entries = kept.result
     with serve(service.app) as address:
         yield address, slug, entries
 
 
-def test_entries_are_reviewed_by_keyboard_alone(
+def test_entries_are_reviewed_with_the_keyboard_only(
     browser: Browser, service: Service, site: tuple[str, str, dict[str, str]]
 ) -> None:
     address, slug, _ = site
@@ -67,7 +67,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
         seen = []
         for key, label in (("u", "aug"), ("1", "legitimate"), ("a", "ae")):
             page.wait_for_selector("form[data-keys]")
-            page.wait_for_load_state()  # the script that takes keys has run
+            page.wait_for_load_state()  # the script for shortcuts has run
             seen.append(page.url.split("/")[4])
             page.keyboard.press(key)
             assert page.evaluate(SEES) == label
@@ -82,7 +82,7 @@ def test_entries_are_reviewed_by_keyboard_alone(
         assert len(set(seen)) == 3
         last = page.url.split("/")[4]
         assert last not in seen
-        page.keyboard.press("ArrowRight")  # skipped: nothing else is left
+        page.keyboard.press("ArrowRight")  # skips the last entry
         page.wait_for_url("**/competitions/**")
         assert page.get_by_role("link", name="For you 1").count() == 1
         assert tab.console_messages == []

@@ -1,4 +1,4 @@
-"""Organizers get to review pages from wherever an entry is named; teams see no link to it."""
+"""Organizers get links to review pages on every page that names an entry. Teams do not."""
 
 from tests.api.conftest import Service
 from tests.factories import near_copies, noise_images
@@ -7,14 +7,14 @@ from tests.web.pages import session_of
 
 
 def links(service: Service, who: str, address: str) -> set[str]:
-    """The addresses that a page links to, for a person."""
+    """The links of a page that a person sees."""
     headers = {"Accept": "text/html", "Cookie": f"kennel={session_of(service, who)}"}
     answer = service.http.get(address, headers=headers)
     assert answer.status_code == 200, answer.text
     return {link.attributes["href"] for link in parse_html(answer.text).all("a")}
 
 
-def test_entries_on_organizers_pages_lead_to_review_pages(service: Service) -> None:
+def test_entries_on_organizers_pages_link_to_review_pages(service: Service) -> None:
     slug = service.competition(prizes=[{"place": 1, "amount": "$5"}], medals={"gold": 2, "silver": 2, "bronze": 2})
     copied = service.scored("ada", slug, near_copies())["id"]
     twin = service.scored("bob", slug, near_copies())["id"]

@@ -17,7 +17,7 @@ COUNT, SIZE = 10, 32
 
 
 def entries_that_share(service: Service, slug: str) -> dict[str, str]:
-    """Three of Eve's images are Ada's: one as it is, one mirrored, one brighter. Bob's are his own."""
+    """Eve has three of Ada's images: an unchanged, a mirrored and a brighter one. Bob shares none."""
     ada, eve, bob = (noise_images(seed, COUNT, SIZE) for seed in (10, 11, 12))
     eve[0], eve[1], eve[2] = ada[4], mirror_images(ada[5:6])[0], np.clip(ada[6].astype(int) + 5, 0, 255)
     return {who: service.scored(who, slug, images)["id"] for who, images in (("ada", ada), ("eve", eve), ("bob", bob))}
@@ -35,7 +35,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
         refs = {who: session.query(Submission.ref).filter_by(id=entries[who]).scalar() for who in entries}
         session.get_one(Submission, refs["ada"]).accepted_at -= timedelta(days=2, hours=1)
         service.context.blobs.delete(session.get_one(HashedEntry, refs["ada"]).blob_key)
-    assert look("eve")["comparison"] is None, "nobody compared it"
+    assert look("eve")["comparison"] is None, "it is not compared yet"
     service.run_jobs(evidence=True)
 
     shared = look("eve")
@@ -48,19 +48,19 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
         "submission_id": entries["ada"], "ref": refs["ada"], "team": "Ada", "images": 3, "equal": 2, "share": 0.3,
         "words": "3 images (30 %) are in both entries, 2 of them pixel by pixel.", "came_first": order,
     }  # fmt: skip
-    assert [(each["ref"], each["examples"]) for each in look("ada")["sharing"]] == [
+    assert [(other["ref"], other["examples"]) for other in look("ada")["sharing"]] == [
         (refs["eve"], [[4, 0], [5, 1], [6, 2]])
     ]
     assert look("bob")["sharing"] == []
     flagged = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["entries"]
-    reasons = {each["submission_id"]: {one["name"]: one["words"] for one in each["reasons"]} for each in flagged}
+    reasons = {entry["submission_id"]: {one["name"]: one["words"] for one in entry["reasons"]} for entry in flagged}
     assert {who for who in entries if "shared-images" in reasons.get(entries[who], {})} == {"ada", "eve"}
     assert reasons[entries["eve"]]["shared-images"].startswith(f"It shares images with entry {refs['ada']} of Ada: 3 ")
 
     later = service.scored("ada", slug, noise_images(13, COUNT, SIZE))["id"]
     service.run_jobs(evidence=True)
     assert service.call("rita", "GET", f"/submissions/{later}/review").json()["comparison"]["compared"] == 2, (
-        "not her own"
+        "her own entries are not compared"
     )
 
     side_by_side(service, entries, refs)
@@ -69,20 +69,20 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     assert f"3 images (30 %) are in both entries, 2 of them pixel by pixel. {order}" in page.text
     assert "compared with those of 2 entries of other teams" in page.text
     [strip] = page.all("ul", class_="pairs")
-    assert [each.attributes["aria-label"] for each in strip.all("svg")] == [
+    assert [picture.attributes["aria-label"] for picture in strip.all("svg")] == [
         f"Image {one} above, image {one + 4} of the other entry below" for one in (1, 2, 3)
     ]
 
 
 def side_by_side(service: Service, entries: dict[str, str], refs: dict[str, int]) -> None:
-    """Pairs in one picture: whoever may not review sees none, and without the zip there is none."""
+    """Check the picture of the pairs, which only reviewers see and which needs the zips."""
     path = f"/submissions/{entries['eve']}/shared-images/{refs['ada']}"
     answer = service.call("rita", "GET", path)
     assert answer.headers["Content-Type"] == "image/png"
     picture = np.asarray(Image.open(io.BytesIO(answer.content))).astype(int)
     assert picture.shape == (2 * SIZE, 3 * SIZE, 3)
     above, below = picture[:SIZE], picture[SIZE:]
-    assert (above[:, : 2 * SIZE] == below[:, : 2 * SIZE]).all(), "the mirrored one is shown as it matches"
+    assert (above[:, : 2 * SIZE] == below[:, : 2 * SIZE]).all(), "the mirrored image is shown as it matches"
     assert np.abs(above - below).max() == 5
     statuses = [service.call(who, "GET", path).status_code for who in ("ada", "eve", "bob", None)]
     assert statuses == [403, 403, 403, 401]

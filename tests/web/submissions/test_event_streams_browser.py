@@ -1,4 +1,4 @@
-"""A submission's page that updates itself, and the pages of notices, in a real browser."""
+"""A submission's page that updates itself, and the notices pages, in a real browser."""
 
 import json
 import re
@@ -33,20 +33,19 @@ from worker.dispatch import run_next
 
 @dataclass
 class Theatre:
-    """A submission's page by the contract of event_stream.js, and a stream whose play the test writes."""
+    """A page that follows the contract of event_stream.js, with a stream of states that the test defines."""
 
     states: list[dict[str, Any]] = field(default_factory=list)
     came_back_with: list[str] = field(default_factory=list)
     cut: threading.Event = field(default_factory=threading.Event)
 
     def play(self, status: str, **progress: Any) -> None:
-        """The next state."""
+        """Send the next state."""
         names = ("stage", "stage_in_words", "fraction", "queue_position", "estimate_seconds")
         known = {"status": status, "over": status == "scored", "cancellable": status == "queued"}
         self.states.append({**dict.fromkeys(names), **known, **progress})
 
     def app(self) -> FastAPI:
-        """The application around it."""
         app = FastAPI()
         app.include_router(templates.router)
 
@@ -99,11 +98,11 @@ def test_a_submissions_page_updates_itself(browser: Browser) -> None:
         assert re.sub(r"\s+", " ", place.inner_text()) == "Place 3, about 4 min"
         assert status.inner_text() == "queued"
         progress, stage = tab.page.locator("progress"), tab.page.locator("[data-live=stage]")
-        assert (progress.evaluate("each => each.position"), stage.inner_text()) == (-1, "–")
+        assert (progress.evaluate("element => element.position"), stage.inner_text()) == (-1, "–")
         theatre.cut.set()
         theatre.play("scoring", stage="neighbours", stage_in_words="nearest neighbours", fraction=0.625)
         tab.page.locator("progress[value]").wait_for()
-        assert progress.evaluate("each => each.value") == 0.625
+        assert progress.evaluate("element => element.value") == 0.625
         assert progress.get_attribute("aria-valuetext") == "62 %"
         assert stage.inner_text() == "nearest neighbours"
         assert not place.is_visible()
@@ -113,7 +112,7 @@ def test_a_submissions_page_updates_itself(browser: Browser) -> None:
         assert all(url.startswith(address) for url in tab.requests)
     assert theatre.came_back_with[0] == ""
     assert set(theatre.came_back_with[1:]) <= {"1", "2"}
-    assert len(theatre.came_back_with) >= 2, "the line was cut once"
+    assert len(theatre.came_back_with) >= 2, "the connection was cut once"
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
@@ -156,7 +155,7 @@ def test_an_entrys_page_shows_whether_it_can_be_cancelled(service: Service, brow
 
 
 def begun(service: Service) -> leases.Claim:
-    """A worker takes the entry up."""
+    """Let a worker claim the entry's job."""
     with service.context.sessions.begin() as session:
         held = leases.claim_job(
             session, Queue.SCORE, holder="h", worker="w", now=service.context.now(), lease=10 * LEASE

@@ -1,4 +1,4 @@
-"""Paused scoring: what admins do and see, and what a team is told meanwhile."""
+"""Paused scoring: the commands and the page for admins, and the message for teams."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def command(service: Service, monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
     ids=["queue", "competition", "workers"],
 )
-def test_an_entry_waits_while_scoring_is_paused_and_its_team_is_told(
+def test_an_entry_waits_while_scoring_is_paused_and_its_team_sees_it(
     service: Service, command: Any, stop: tuple[str, ...], go: tuple[str, ...]
 ) -> None:
     slug = service.competition()
@@ -68,26 +68,26 @@ def test_an_entry_waits_while_scoring_is_paused_and_its_team_is_told(
 def hidden(service: Service, entry: str) -> bool:
     """Whether the sentence about the pause is hidden on the entry's page."""
     (sentence,) = [
-        each
-        for each in read(service, f"/submissions/{entry}").all("p")
-        if each.attributes.get("data-live-for") == "paused"
+        paragraph
+        for paragraph in read(service, f"/submissions/{entry}").all("p")
+        if paragraph.attributes.get("data-live-for") == "paused"
     ]
     assert "Scoring is paused" in sentence.text
     return "hidden" in sentence.attributes
 
 
-def test_admins_see_what_is_paused_and_nobody_else_pauses(service: Service, command: Any) -> None:
+def test_only_admins_pause_scoring_and_see_pauses(service: Service, command: Any) -> None:
     for who, status in ((None, 401), ("ada", 403), ("organizer", 403)):
         assert service.call(who, "POST", "/admin/jobs/pauses", json={"queue": "score"}).status_code == status
     command("worker", "drain", "gpu-1", "--reason", "A new card.")
     enter(service, "admin")
     page = read(service, "/admin/jobs")
-    (part,) = [each for each in page.all("section") if each.attributes.get("aria-labelledby") == "paused"]
+    (part,) = [section for section in page.all("section") if section.attributes.get("aria-labelledby") == "paused"]
     assert "Worker gpu-1 by admin" in " ".join(part.text.split())
     assert "A new card." in part.text
-    assert [each["worker"] for each in service.call("admin", "GET", "/admin/jobs").json()["pauses"]] == ["gpu-1"]
+    assert [pause["worker"] for pause in service.call("admin", "GET", "/admin/jobs").json()["pauses"]] == ["gpu-1"]
 
 
-def test_a_follower_reads_that_scoring_is_paused() -> None:
+def test_the_text_of_an_event_mentions_paused_scoring() -> None:
     event = {"status": "queued", "stage_in_words": None, "queue_position": 3, "estimate_seconds": None, "paused": True}
     assert event_text(event) == "queued (position 3, scoring is paused)"

@@ -1,4 +1,4 @@
-"""The pages of one's own entries, as a browser without scripts would use them."""
+"""The pages of a team's own entries, as a browser without scripts uses them."""
 
 import re
 from datetime import timedelta
@@ -17,13 +17,13 @@ from tests.web.pages import HTML, enter, hidden, read
 
 def numbers(page: Element) -> dict[str, str]:
     """The large numbers of a page."""
-    return {each.one("dt").text: each.one("dd").text for each in page.one("dl", class_="numbers").all("div")}
+    return {line.one("dt").text: line.one("dd").text for line in page.one("dl", class_="numbers").all("div")}
 
 
 # An entry
 
 
-def test_a_score_of_many_digits_is_smaller_to_leave_room_for_the_next(service: Service) -> None:
+def test_a_score_with_many_digits_is_shown_smaller(service: Service) -> None:
     for decimals, is_long in ((5, False), (10, True)):
         slug = service.competition(score_decimals=decimals)
         entry = service.scored("ada", slug, near_copies())["id"]
@@ -31,7 +31,7 @@ def test_a_score_of_many_digits_is_smaller_to_leave_room_for_the_next(service: S
             enter(service, who)
             (numbers_of_a_track, *_) = read(service, f"/submissions/{entry}{page}").all("dl", class_="numbers")
             (score,) = [
-                each.one("dd") for each in numbers_of_a_track.all("div") if each.one("dt").text.startswith("Score")
+                line.one("dd") for line in numbers_of_a_track.all("div") if line.one("dt").text.startswith("Score")
             ]
             assert ("long" in score.attributes.get("class", "")) == (is_long and not page), score.text
 
@@ -53,20 +53,24 @@ def test_an_entry_shows_its_numbers_verdict_histogram_and_images(service: Servic
     assert service.http.get(entry["sprite"]).headers["content-type"] == "image/png"
     picture = page.one("svg", role="img")
     ids = picture.attributes["aria-labelledby"].split()
-    assert [picture.one(id=each).tag for each in ids] == ["title", "desc"]
+    assert [picture.one(id=id_).tag for id_ in ids] == ["title", "desc"]
     assert picture.one("desc").text.startswith("8 images by their distance")
     assert f"tau is {measured['tau']:.4f}" in picture.one("desc").text
-    assert not page.all(data_events=f"/api/v1/submissions/{entry['id']}/events"), "nothing more will happen"
-    assert "style=" not in service.http.get(f"/submissions/{entry['id']}").text, "the policy forbids it"
+    assert not page.all(data_events=f"/api/v1/submissions/{entry['id']}/events"), (
+        "a finished entry needs no event stream"
+    )
+    assert "style=" not in service.http.get(f"/submissions/{entry['id']}").text, (
+        "the content security policy forbids it"
+    )
 
 
-def test_a_scored_entry_links_what_can_be_shown_to_others(service: Service) -> None:
+def test_a_scored_entry_has_links_to_share(service: Service) -> None:
     slug = service.competition()
     first = service.scored("ada", slug, noise_images(10))
     waiting = service.submit("ada", slug, zip_of(noise_images(11))).json()
     enter(service, "ada")
     section = read(service, f"/submissions/{first['id']}").one("section", aria_labelledby="share")
-    links = {each.text: each.attributes["href"] for each in section.all("a")}
+    links = {link.text: link.attributes["href"] for link in section.all("a")}
     assert list(links) == ["Receipt", "BibTeX", "Badge"]
     answers = {text: service.http.get(link) for text, link in links.items()}
     assert {text: answer.status_code for text, answer in answers.items()} == dict.fromkeys(links, 200)
@@ -75,7 +79,7 @@ def test_a_scored_entry_links_what_can_be_shown_to_others(service: Service) -> N
     assert not read(service, f"/submissions/{waiting['id']}").all("section", aria_labelledby="share")
 
 
-def test_it_is_for_its_team_and_for_organizers(service: Service) -> None:
+def test_an_entry_is_visible_to_its_team_and_to_organizers(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     for address in (f"/submissions/{entry['id']}", "/submissions/nothing"):
@@ -87,11 +91,11 @@ def test_it_is_for_its_team_and_for_organizers(service: Service) -> None:
         )
     enter(service, "organizer")
     page = read(service, f"/submissions/{entry['id']}")
-    assert [each.text for each in page.all("h2")][:2] == ["Public score", "Private score"]
+    assert [heading.text for heading in page.all("h2")][:2] == ["Public score", "Private score"]
     assert "Only organizers can see this" in page.one("main").text
 
 
-def test_nothing_private_is_on_it_before_publication_and_all_of_it_after(service: Service) -> None:
+def test_private_numbers_are_only_shown_after_publication(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     address = f"/submissions/{entry['id']}"
@@ -109,14 +113,14 @@ def test_nothing_private_is_on_it_before_publication_and_all_of_it_after(service
     assert secret in after.text
 
 
-def test_the_page_is_known_by_its_etag_until_something_changes(service: Service) -> None:
+def test_the_etag_of_an_entry_page_changes_with_the_page(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     enter(service, "ada")
     address = f"/submissions/{entry['id']}"
     first = service.http.get(address)
     answers = [service.http.get(address, headers={"If-None-Match": first.headers["etag"]}).status_code for _ in "12"]
-    assert 304 in answers, "unless the minute has just ended"
+    assert 304 in answers, "one of two requests is in the same minute"
     service.run_jobs()
     assert service.http.get(address, headers={"If-None-Match": first.headers["etag"]}).status_code == 200
 
@@ -129,7 +133,7 @@ def test_a_waiting_entry_shows_its_position_and_its_event_stream(service: Servic
     page = read(service, f"/submissions/{entry['id']}")
     live = page.one("section", data_events=f"/api/v1/submissions/{entry['id']}/events")
     assert live.one("progress", data_live="fraction").attributes["max"] == "1"
-    texts = {each.attributes["data-live"]: each.text for each in live.all("span") if "data-live" in each.attributes}
+    texts = {span.attributes["data-live"]: span.text for span in live.all("span") if "data-live" in span.attributes}
     assert texts == {"status": "received", "stage": "–", "position": "2", "estimate": "–"}
 
 
@@ -147,7 +151,7 @@ def test_a_rejected_entry_names_its_faults(service: Service) -> None:
     assert not page.all("img", class_="sprite")
 
 
-def test_a_copy_says_so(service: Service) -> None:
+def test_a_copy_is_reported_on_its_page(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(1, 40, 16)[:8])
     enter(service, "ada")
@@ -157,22 +161,22 @@ def test_a_copy_says_so(service: Service) -> None:
     assert "pixel by pixel (8 as they are, 0 mirrored)" in page.one(class_="explanation").text
 
 
-def test_an_entry_that_is_not_the_teams_best_says_where_it_would_rank(service: Service) -> None:
+def test_an_entry_below_the_teams_best_shows_its_would_be_rank(service: Service) -> None:
     slug = service.competition()
     entries = [service.scored("ada", slug, noise_images(seed)) for seed in (10, 11)]
-    worse = max(entries, key=lambda each: each["measurements"][0]["mifid"])
+    worse = max(entries, key=lambda entry: entry["measurements"][0]["mifid"])
     enter(service, "ada")
     page = read(service, f"/submissions/{worse['id']}")
     assert numbers(page)["Would-be rank"] == "1"
     assert "If this were its best entry, the team would be at rank 1." in page.one("main").text
 
 
-def test_an_entry_that_waits_can_be_cancelled(service: Service) -> None:
+def test_a_waiting_entry_can_be_cancelled(service: Service) -> None:
     slug = service.competition()
     entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
     address, action = f"/submissions/{entry['id']}", f"/submissions/{entry['id']}/cancel"
     enter(service, "organizer")
-    assert "Cancel entry" not in read(service, address).one("main").text, "it is not theirs"
+    assert "Cancel entry" not in read(service, address).one("main").text, "organizers cannot cancel it"
     enter(service, "ada")
     fields = hidden(read(service, address), action)
     assert service.http.post(action, headers=HTML).status_code == 403
@@ -186,19 +190,19 @@ def test_an_entry_that_waits_can_be_cancelled(service: Service) -> None:
     assert parse_html(late.text).one(role="alert").text.startswith("The scoring of this entry has begun")
 
 
-def test_an_entry_from_before_there_were_sprites_says_nothing_of_it(service: Service) -> None:
+def test_an_entry_without_a_sprite_has_no_images_section(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET sprite_key = NULL"))
     enter(service, "ada")
-    assert "Images" not in [each.text for each in read(service, f"/submissions/{entry['id']}").all("h2")]
+    assert "Images" not in [heading.text for heading in read(service, f"/submissions/{entry['id']}").all("h2")]
 
 
 # The histogram
 
 
-def test_the_drawing_holds_the_counts_the_mean_and_tau() -> None:
+def test_the_histogram_shows_counts_mean_and_tau() -> None:
     drawing = histogram_of({"counts": [0, 10, 5, 0], "low": 0.0, "high": 0.4}, mean=0.17, tau=0.25)
     assert drawing is not None
     assert [(round(bar.height), bar.near) for bar in drawing.bars] == [(FLOOR - TOP, True), ((FLOOR - TOP) / 2, False)]
@@ -218,7 +222,7 @@ def test_without_a_threshold_nothing_is_near(tau: float | None) -> None:
     assert "there is no threshold" in drawing.description
 
 
-def test_a_threshold_beyond_all_distances_is_still_in_the_picture() -> None:
+def test_a_threshold_beyond_all_distances_is_still_shown() -> None:
     drawing = histogram_of({"counts": [3, 4], "low": 0.0, "high": 0.1}, mean=0.05, tau=0.9)
     assert drawing is not None
     assert drawing.tau is not None
@@ -227,7 +231,7 @@ def test_a_threshold_beyond_all_distances_is_still_in_the_picture() -> None:
 
 
 @pytest.mark.parametrize("histogram", [{}, {"counts": [], "low": 0, "high": 1}, {"counts": [0], "low": 0, "high": 1}])
-def test_nothing_is_drawn_of_nothing(histogram: dict[str, Any]) -> None:
+def test_an_empty_histogram_is_not_drawn(histogram: dict[str, Any]) -> None:
     assert histogram_of(histogram, 0.1, 0.2) is None
 
 
@@ -243,9 +247,9 @@ def test_the_list_is_the_teams_own(service: Service) -> None:
     service.scored("bob", slug, noise_images(11))
     waiting = service.submit("ada", slug, zip_of(noise_images(12))).json()
     page = read(service, address)
-    links = [each.one("a").attributes["href"] for each in page.one("tbody").all("th")]
+    links = [cell.one("a").attributes["href"] for cell in page.one("tbody").all("th")]
     assert links == [f"/submissions/{waiting['id']}", f"/submissions/{mine['id']}"]
-    states = [each.text for each in page.one("tbody").all("td", class_="state")]
+    states = [cell.text for cell in page.one("tbody").all("td", class_="state")]
     assert states == ["received position 1", "scored"]
     assert page.one("tbody").all("td", class_="score")[1].text == f"{mine['measurements'][0]['mifid']:,.5f}"
     enter(service, "organizer")
@@ -262,17 +266,17 @@ def test_picks_are_ticked_saved_and_shown(service: Service) -> None:
     entries = [service.scored("ada", slug, noise_images(seed)) for seed in (10, 11, 12)]
     enter(service, "ada")
     page = read(service, address)
-    marks = [each.text for each in page.one("tbody").all("span", class_="badge")]
+    marks = [badge.text for badge in page.one("tbody").all("span", class_="badge")]
     assert marks == ["final pick by default"] * 2
     assert "None are picked, so the best public ones are taken" in page.one("main").text
-    assert not [each for each in page.all("input", type="checkbox") if "checked" in each.attributes]
+    assert not [box for box in page.all("input", type="checkbox") if "checked" in box.attributes]
     fields: dict[str, Any] = hidden(page, action) | {"pick": [entries[0]["id"], entries[2]["id"]]}
     saved = parse_html(service.http.post(action, data=fields, headers=HTML).text)
-    ticked = {each.attributes["value"] for each in saved.all("input", type="checkbox") if "checked" in each.attributes}
+    ticked = {box.attributes["value"] for box in saved.all("input", type="checkbox") if "checked" in box.attributes}
     assert ticked == {entries[0]["id"], entries[2]["id"]}
-    assert [each.text for each in saved.one("tbody").all("span", class_="badge")] == ["final pick"] * 2
+    assert [badge.text for badge in saved.one("tbody").all("span", class_="badge")] == ["final pick"] * 2
     assert "Picked by ada" in saved.one("main").text
-    too_many = service.http.post(action, data=fields | {"pick": [each["id"] for each in entries]}, headers=HTML)
+    too_many = service.http.post(action, data=fields | {"pick": [entry["id"] for entry in entries]}, headers=HTML)
     assert too_many.status_code == 422
     assert parse_html(too_many.text).one(role="alert").text == "You picked 3 entries. Pick at most 2."
     forged = service.http.post(action, data={"pick": [entries[1]["id"]]}, headers=HTML)
@@ -291,7 +295,7 @@ def test_picks_on_another_page_of_the_list_stay_picked(service: Service, monkeyp
     assert service.call("ada", "PUT", f"/competitions/{slug}/picks", json=body).status_code == 200
     enter(service, "ada")
     page = read(service, f"/competitions/{slug}/entries")
-    ticked = {each.attributes["value"] for each in page.all("input", type="checkbox") if "checked" in each.attributes}
+    ticked = {box.attributes["value"] for box in page.all("input", type="checkbox") if "checked" in box.attributes}
     assert ticked == {entries[0]["id"]}
     older = read(service, page.one("a", rel="next").attributes["href"])
     assert len(older.one("tbody").all("tr")) == 1
@@ -317,7 +321,7 @@ def test_code_is_attached_with_the_pages_form_and_replaced(service: Service) -> 
     assert wrong.status_code == 422
     assert parse_html(wrong.text).one(role="alert").text.startswith("The code is neither a zip nor a notebook")
     service.close(slug)
-    assert not [each for each in read(service, address).all("form") if "/code" in each.attributes["action"]]
+    assert not [form for form in read(service, address).all("form") if "/code" in form.attributes["action"]]
 
 
 @pytest.mark.parametrize("fields", [{}, {"csrf": "wrong"}, {"csrf": "x" * 70_000}, {"note": "before the token"}])
@@ -336,7 +340,7 @@ def test_a_forged_upload_is_refused_before_its_file_is_read(service: Service, fi
 
 
 @pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=x", "text/plain"])
-def test_what_is_no_form_is_refused(service: Service, kind: str) -> None:
+def test_other_content_types_than_forms_are_refused(service: Service, kind: str) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     enter(service, "ada")
@@ -348,7 +352,7 @@ def test_what_is_no_form_is_refused(service: Service, kind: str) -> None:
 # After the deadline
 
 
-def test_late_entries_have_a_tab_of_their_own(service: Service) -> None:
+def test_late_entries_have_their_own_tab(service: Service) -> None:
     slug = service.competition(late_submissions=True)
     home = f"/competitions/{slug}"
     service.scored("ada", slug, noise_images(10))
@@ -356,15 +360,15 @@ def test_late_entries_have_a_tab_of_their_own(service: Service) -> None:
     service.close(slug, ago=timedelta(hours=1))
     late = service.scored("bob", slug, noise_images(11))
     main = read(service, home)
-    (tab,) = [each for each in main.one("nav", class_="tabs").all("a") if each.text == "After the deadline"]
-    assert [each.text for each in main.one("tbody").all("bdi")] == ["Ada"]
+    (tab,) = [link for link in main.one("nav", class_="tabs").all("a") if link.text == "After the deadline"]
+    assert [name.text for name in main.one("tbody").all("bdi")] == ["Ada"]
     page = read(service, tab.attributes["href"])
-    assert [each.text for each in page.one("tbody").all("bdi")] == ["Bob"]
+    assert [name.text for name in page.one("tbody").all("bdi")] == ["Bob"]
     assert page.one("nav", class_="tabs").one("a", aria_current="page").text == "After the deadline"
     assert "entries after the deadline" in page.one("table").one("caption").text
-    csv = [each.attributes["href"] for each in page.all("a") if each.text == "CSV"]
+    csv = [link.attributes["href"] for link in page.all("a") if link.text == "CSV"]
     assert "late=true" in csv[0]
-    assert re.search(r"name=.late.", service.http.get(tab.attributes["href"]).text), "a search stays on this board"
+    assert re.search(r"name=.late.", service.http.get(tab.attributes["href"]).text), "searches stay on this board"
     enter(service, "bob")
     entry = read(service, f"/submissions/{late['id']}")
-    assert "after the deadline" in [each.text for each in entry.all(class_="badge")]
+    assert "after the deadline" in [badge.text for badge in entry.all(class_="badge")]

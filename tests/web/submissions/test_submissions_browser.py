@@ -1,4 +1,4 @@
-"""The pages of one's own entries in a real browser."""
+"""The pages of a team's own entries in a real browser."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.web.browser import (
 
 
 def entries_of_every_kind(service: Service) -> dict[str, str]:
-    """Ada's entries; the paths of their pages."""
+    """Create Ada's entries. Returns the paths of their pages."""
     slug = service.competition(image_count=120, image_size=32)
     images = noise_images(10, 120, 32)
     long = "a_very_long_name_without_any_space_in_it_" * 3 + ".zip"
@@ -46,12 +46,12 @@ kept, service = kept_fixtures(entries_of_every_kind)
 
 @pytest.fixture
 def site(service: Service, kept: KeptState[dict[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Its address, and the paths of the entries' pages."""
+    """The service's URL, and the paths of the entries' pages."""
     with serve(service.app) as url:
         yield url, kept.result
 
 
-def test_pages_fit_every_screen_and_ask_nobody_else(
+def test_pages_fit_every_screen_and_contact_no_other_host(
     browser: Browser, service: Service, site: tuple[str, dict[str, str]]
 ) -> None:
     address, pages = site
@@ -65,7 +65,9 @@ def test_pages_fit_every_screen_and_ask_nobody_else(
                 assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}, (name, width)
             assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
-            tab.page.evaluate(LOAD_IMAGES)  # the network never rests: a waiting entry listens
+            tab.page.evaluate(
+                LOAD_IMAGES
+            )  # the network never becomes idle, because a waiting entry has an event stream
             take_pictures(tab.page, name)
 
 
@@ -97,9 +99,9 @@ def test_the_picture_of_distances_has_a_name_and_a_description(
     with signed_in(browser, service, address + pages["scored"]) as tab:
         picture = tab.page.get_by_role("img", name="Histogram of the distances")
         assert picture.count() == 1
-        bars = tab.page.evaluate("[...document.querySelectorAll('svg rect')].map(each => each.getBBox().width)")
+        bars = tab.page.evaluate("[...document.querySelectorAll('svg rect')].map(element => element.getBBox().width)")
         assert bars
         assert min(bars) > 0
         sprite = tab.page.locator("img.sprite")
-        sprite.scroll_into_view_if_needed()  # it is fetched when it comes near
+        sprite.scroll_into_view_if_needed()  # it is loaded lazily
         expect(sprite).to_have_js_property("naturalWidth", 320)

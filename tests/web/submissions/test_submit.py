@@ -1,4 +1,4 @@
-"""Submitting an entry from a browser: with the script, over a connection that breaks, and with a plain form."""
+"""Submitting an entry from a browser: with the script, over a broken connection, and with a plain form."""
 
 import hashlib
 import os
@@ -29,13 +29,12 @@ HTML = {"Accept": "text/html"}
 
 
 def entries(service: Service, slug: str) -> list[dict[str, Any]]:
-    """The submissions."""
     rows: list[dict[str, Any]] = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
     return rows
 
 
 def form(service: Service, slug: str, secret: str, content: bytes, csrf: str | None = None, note: str = "") -> Any:
-    """The form as a browser without scripts sends it."""
+    """Send the form as a browser without scripts does."""
     return service.http.post(
         f"/competitions/{slug}/submit",
         data={"csrf": csrf_token(secret) if csrf is None else csrf, "note": note},
@@ -57,7 +56,7 @@ def test_the_page_shows_the_specification_to_signed_in_people(service: Service) 
     assert f'href="{path}"' in service.http.get(f"/competitions/{slug}", headers=HTML).text
 
 
-def test_the_page_says_why_nothing_can_be_submitted(service: Service) -> None:
+def test_the_page_explains_why_no_entry_can_be_submitted(service: Service) -> None:
     slug = service.competition(pending_limit=1)
     cookie = {"Cookie": f"kennel={session_of(service, 'ada')}"}
     assert service.submit("ada", slug, ZIP).status_code == 202
@@ -71,7 +70,7 @@ def test_the_page_says_why_nothing_can_be_submitted(service: Service) -> None:
     assert 'name="file"' not in first
 
 
-def test_after_accepting_the_rules_there_one_can_go_on(service: Service) -> None:
+def test_accepting_the_rules_returns_to_the_form(service: Service) -> None:
     slug = service.competition(rules="Be fair.", daily_limit=3)
     secret = session_of(service, "ada")
     headers = {**HTML, "Cookie": f"kennel={secret}"}
@@ -89,7 +88,7 @@ def test_after_accepting_the_rules_there_one_can_go_on(service: Service) -> None
     assert "3 of 3 entries left today" in page
 
 
-def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
+def test_only_invited_people_get_links_to_enter(service: Service) -> None:
     slug = service.competition(invitation_only=True, rules="Be fair.")
     cookie = session_of(service, "ada")
     headers = {**HTML, "Cookie": f"kennel={cookie}"}
@@ -109,7 +108,7 @@ def test_only_who_is_invited_is_shown_a_way_in(service: Service) -> None:
     assert f"{board}/submit" in changed.text
 
 
-def test_a_form_at_the_limit_says_when_to_come_again(service: Service) -> None:
+def test_a_form_at_the_limit_shows_the_retry_time(service: Service) -> None:
     slug = service.competition(pending_limit=1, daily_limit=2)
     secret = session_of(service, "ada")
     assert form(service, slug, secret, ZIP).status_code == 303
@@ -151,7 +150,7 @@ def test_a_plain_form_shows_what_is_wrong(service: Service) -> None:
     assert entries(service, slug) == []
 
 
-def test_a_form_of_somebody_elses_making_is_refused(service: Service) -> None:
+def test_a_forged_form_is_refused(service: Service) -> None:
     slug = service.competition()
     secret = session_of(service, "ada")
     for csrf in ("", "wrong", csrf_token(session_of(service, "bob"))):
@@ -175,11 +174,9 @@ def test_a_form_of_somebody_elses_making_is_refused(service: Service) -> None:
         ({f"field {number}": "x" * 700 for number in range(MAX_FIELDS)}, "", 413),
         ({"note": "x"}, "x" * (1 << 20), 422),
     ],
-    ids=["as ours is", "many fields", "a long field", "many bytes in few fields", "a long header"],
+    ids=["like the page's", "many fields", "a long field", "many bytes in few fields", "a long header"],
 )
-def test_what_stands_before_the_file_is_bounded(
-    service: Service, fields: dict[str, str], header: str, status: int
-) -> None:
+def test_data_before_the_file_is_limited(service: Service, fields: dict[str, str], header: str, status: int) -> None:
     slug = service.competition()
     secret = session_of(service, "ada")
     parts = [(f'form-data; name="{name}"', "", text) for name, text in (("csrf", csrf_token(secret)), *fields.items())]
@@ -198,7 +195,7 @@ def test_what_stands_before_the_file_is_bounded(
 
 @contextmanager
 def tab(browser: Browser, service: Service, address: str, **options: Any) -> Iterator[Page]:
-    """A tab in which Ada is signed in."""
+    """A tab with Ada signed in."""
     context = browser.new_context(**options)
     context.add_cookies([{"name": "kennel", "value": session_of(service, "ada"), "url": address}])
     try:
@@ -208,13 +205,13 @@ def tab(browser: Browser, service: Service, address: str, **options: Any) -> Ite
 
 
 def close_now(service: Service, slug: str) -> None:
-    """Let the competition close at this moment."""
+    """Close the competition now."""
     change = {"closes_at": datetime.now(UTC).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200
 
 
 @pytest.mark.parametrize("forgets", [False, True])
-def test_a_browser_goes_on_after_cuts_and_a_reload_in_the_grace_period(
+def test_a_browser_resumes_after_cuts_and_a_reload_in_the_grace_period(
     browser: Browser, service: Service, tmp_path: Path, forgets: bool
 ) -> None:
     count, size = 40, 128
@@ -256,7 +253,7 @@ def test_a_browser_goes_on_after_cuts_and_a_reload_in_the_grace_period(
     assert proxy.bytes_carried < 2 * len(content)
 
 
-def test_a_browser_sends_what_a_proxy_takes_and_shows_why_it_waits(
+def test_a_browser_adapts_to_a_proxys_limit_and_explains_its_wait(
     browser: Browser, service: Service, tmp_path: Path
 ) -> None:
     slug = service.competition(image_count=9, image_size=128)
@@ -329,7 +326,7 @@ LONG = "a_very_long_name_without_any_space_in_it_" * 4 + ".zip"
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (360, "dark"), (1280, "light")])
-def test_the_page_fits_a_phone_whatever_it_says(
+def test_the_page_fits_a_phone_in_every_state(
     browser: Browser, service: Service, tmp_path: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     title = "Generative dogs without" + "a" * 40
@@ -350,7 +347,7 @@ def test_the_page_fits_a_phone_whatever_it_says(
         page.set_input_files("#file", file)
         page.fill("#note", "W" * 500)
         waiting: list[Route] = []
-        page.route("**/uploads/*", lambda route: waiting.append(route))  # noqa: PLW0108 - a builtin will not do
+        page.route("**/uploads/*", lambda route: waiting.append(route))  # noqa: PLW0108 - needs a function
         page.click("#send")
         page.locator("#stop").wait_for()
         page.locator("#progress").wait_for()
@@ -361,6 +358,6 @@ def test_the_page_fits_a_phone_whatever_it_says(
         fits("refused")
         small = page.evaluate(
             "[...document.querySelectorAll('main button, main input[type=file]')]"
-            ".filter(each => each.offsetHeight && each.offsetHeight < 40).map(each => each.id)"
+            ".filter(element => element.offsetHeight && element.offsetHeight < 40).map(element => element.id)"
         )
-        assert small == [], "fingers are wider than mice"
+        assert small == [], "controls are large enough for fingers"

@@ -1,4 +1,4 @@
-"""The page of one's team, as a browser without scripts would use it, and quotas on pages."""
+"""The team page, as a browser without scripts uses it, and quotas on pages."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,7 +29,6 @@ PASSWORD = "correct horse battery"
 
 
 def give_password(service: Service, who: str) -> None:
-    """Give an account of the fixture a password."""
     with service.context.sessions.begin() as session:
         session.execute(
             text("UPDATE accounts SET password_hash = :hash WHERE handle = :who"),
@@ -38,7 +37,7 @@ def give_password(service: Service, who: str) -> None:
 
 
 def sign_in(service: Service, who: str) -> None:
-    """Sign an account of the fixture in at the browser."""
+    """Sign an account in with a password."""
     service.http.cookies.clear()
     give_password(service, who)
     answer = service.http.post("/api/v1/session", json={"login": who, "password": PASSWORD})
@@ -52,11 +51,11 @@ def alert(answer: Any, status: int) -> str:
 
 
 def parts(page: Element) -> list[str]:
-    """The page's sections, by their headings' ids."""
-    return [each.attributes["id"] for each in page.one("main").all("h2")]
+    """The IDs of the page's section headings."""
+    return [heading.attributes["id"] for heading in page.one("main").all("h2")]
 
 
-# What is left
+# Quotas
 
 
 @pytest.mark.parametrize(
@@ -78,23 +77,23 @@ def parts(page: Element) -> list[str]:
         (allowance(rejected=20), QuotaMessage("20 rejected uploads today (the limit), next entry at", MIDNIGHT)),
     ],
 )
-def test_the_quota_left_is_shown_with_the_moment_of_the_next(quota: Quota, expected: QuotaMessage) -> None:
+def test_the_remaining_quota_is_shown_with_its_reset_time(quota: Quota, expected: QuotaMessage) -> None:
     assert quota_message_of(quota) == expected
 
 
-def test_the_last_day_has_no_next() -> None:
+def test_the_last_day_has_no_next_entry() -> None:
     used = allowance(charged=5)
     last = Quota(used.limits, used.usage, used.refusal, used.resets_at, None)
     assert quota_message_of(last) == QuotaMessage("0 of 5 entries left today, and no more entries before the close")
 
 
-def test_the_competitions_page_shows_its_viewer_the_quota_left() -> None:
+def test_the_competition_page_shows_the_viewers_remaining_quota() -> None:
     here = f"/competitions/{view_samples.SLUG}"
     viewer = Account(id=7, handle="ada", name="Ada", role="participant")
     with SampleSite(account=viewer).app() as app:
         page = parse_html(TestClient(app).get(here).text)
     lines = page.one("header", class_="competition").all("li")
-    (line,) = [each for each in lines if each.text.startswith("Your team")]
+    (line,) = [item for item in lines if item.text.startswith("Your team")]
     assert line.text == "Your team: 3 of 5 entries left today, resets to 5 at 00:00 UTC"
     assert line.one("a").attributes["href"] == f"{here}/team"
     assert line.one("time").attributes["datetime"] == "2026-11-03T00:00:00Z"
@@ -102,7 +101,7 @@ def test_the_competitions_page_shows_its_viewer_the_quota_left() -> None:
         assert "Your team" not in TestClient(app).get(here).text
 
 
-def test_the_competitions_page_follows_each_entry(service: Service) -> None:
+def test_the_competition_page_updates_with_each_entry(service: Service) -> None:
     slug = service.competition(daily_limit=3)
     sign_in(service, "ada")
     page = f"/competitions/{slug}"
@@ -117,15 +116,15 @@ def test_the_competitions_page_follows_each_entry(service: Service) -> None:
 # The team
 
 
-def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -> None:
+def test_a_team_is_created_joined_and_left_without_scripts(service: Service) -> None:
     slug = service.competition(daily_limit=3)
     here = f"/competitions/{slug}/team"
     sign_in(service, "ada")
     alone = read(service, here)
     assert parts(alone) == ["name"]
-    founded = press(service, here, here, name="Loose <b>Leash</b>")
-    assert founded.history[0].status_code == 303
-    page = parse_html(founded.text)
+    created = press(service, here, here, name="Loose <b>Leash</b>")
+    assert created.history[0].status_code == 303
+    page = parse_html(created.text)
     assert page.one("h1").text == "Loose <b>Leash</b>"
     assert page.one(role="status").text == "Team created."
     assert [item.text for item in page.one(class_="facts").all("li")] == [
@@ -141,17 +140,17 @@ def test_a_team_is_founded_grows_and_is_left_without_scripts(service: Service) -
     waiting = read(service, here)
     assert parts(waiting) == ["received", "name"]
     assert "Long Leash asks you to join it" in waiting.one(class_="items").text
-    (action,) = [each.attributes["action"] for each in waiting.all("form") if "/answer" in each.attributes["action"]]
+    (action,) = [form.attributes["action"] for form in waiting.all("form") if "/answer" in form.attributes["action"]]
     joined = parse_html(press(service, here, action, accept="yes").text)
     assert joined.one(role="status").text == "Welcome to the team."
-    assert parts(joined) == ["members", "leave"], "a member who does not lead asks nobody and names nothing"
+    assert parts(joined) == ["members", "leave"], "only the leader invites people and renames the team"
     assert members(service, slug, "bob") == ["ada", "bob"]
     left = parse_html(press(service, here, f"{here}/leaving").text)
     assert left.one(role="status").text == "You have left the team."
     assert members(service, slug, "ada") == ["ada"]
 
 
-def test_what_cannot_be_done_is_refused_on_the_page_and_leaves_nothing(service: Service) -> None:
+def test_impossible_changes_are_refused_and_have_no_effect(service: Service) -> None:
     slug = service.competition(daily_limit=1, opens_at=datetime.now(UTC) - timedelta(seconds=1))
     here = f"/competitions/{slug}/team"
     create(service, slug, "eve", "Eve's")
@@ -161,13 +160,13 @@ def test_what_cannot_be_done_is_refused_on_the_page_and_leaves_nothing(service: 
     assert alert(press(service, here, f"{here}/name", name="EVE'S"), 409).startswith("There is already a team")
     assert "no account 'nobody'" in alert(press(service, here, f"{here}/invitations", handle="nobody"), 404)
     assert "Together you have made 2 entries" in alert(press(service, here, f"{here}/merges", team="Bob"), 409)
-    assert "leave" not in [each.attributes["action"].split("/")[-1] for each in read(service, here).all("form")]
+    assert "leave" not in [form.attributes["action"].split("/")[-1] for form in read(service, here).all("form")]
     invitation = ask(service, slug, "ada", handle="bob").json()
     sign_in(service, "bob")
     refused = press(service, here, f"{here}/invitations/{invitation['id']}/answer", accept="yes")
     assert "which must move with you" in alert(refused, 409)
     received = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
-    assert [each["state"] for each in received] == ["open"]
+    assert [invitation["state"] for invitation in received] == ["open"]
     assert members(service, slug, "bob") == ["bob"]
 
 
@@ -182,15 +181,15 @@ def test_a_merge_is_answered_on_the_page_by_the_leader(service: Service) -> None
     page = read(service, here)
     assert "Eve's asks your team to merge into it" in page.one("main").text
     assert "For Ada, who leads your team, to answer" in page.one("main").text
-    assert not [each for each in page.all("form") if "/answer" in each.attributes["action"]]
+    assert not [form for form in page.all("form") if "/answer" in form.attributes["action"]]
     sign_in(service, "ada")
     page = read(service, here)
-    (action,) = [each.attributes["action"] for each in page.all("form") if "/answer" in each.attributes["action"]]
+    (action,) = [form.attributes["action"] for form in page.all("form") if "/answer" in form.attributes["action"]]
     assert parse_html(press(service, here, action, accept="yes").text).one("h1").text == "Eve's"
     assert members(service, slug, "bob") == ["eve", "ada", "bob"]
 
 
-def test_forms_of_a_team_need_their_own_page_and_somebody_signed_in(service: Service) -> None:
+def test_team_forms_need_a_csrf_token_and_a_sign_in(service: Service) -> None:
     slug = service.competition()
     here = f"/competitions/{slug}/team"
     answer = service.http.get(here, headers={"Accept": "text/html"}, follow_redirects=False)
@@ -201,7 +200,7 @@ def test_forms_of_a_team_need_their_own_page_and_somebody_signed_in(service: Ser
     assert service.call("ada", "GET", f"/competitions/{slug}/team").status_code == 404
 
 
-def test_after_the_merge_deadline_the_page_offers_what_is_left(service: Service) -> None:
+def test_after_the_merge_deadline_the_page_offers_fewer_actions(service: Service) -> None:
     slug = service.competition()
     here = f"/competitions/{slug}/team"
     ask(service, slug, "ada", handle="bob")
@@ -210,8 +209,8 @@ def test_after_the_merge_deadline_the_page_offers_what_is_left(service: Service)
     sign_in(service, "bob")
     page = read(service, here)
     assert "change members after the team merge deadline" in page.one("main").text
-    (form,) = [each for each in page.all("form") if "/answer" in each.attributes["action"]]
-    assert [each.attributes["value"] for each in form.all("button")] == ["no"]
+    (form,) = [found for found in page.all("form") if "/answer" in found.attributes["action"]]
+    assert [button.attributes["value"] for button in form.all("button")] == ["no"]
     sign_in(service, "ada")
     assert parts(read(service, here)) == ["members", "invitations", "name"]
 
@@ -240,5 +239,5 @@ def test_the_page_of_a_team_in_a_real_browser(browser: Browser, service: Service
         assert page.get_by_role("status").inner_text() == "Invitation withdrawn."
         page.get_by_role("button", name="Accept Eve's kennel").click()
         assert page.get_by_role("heading", level=1).inner_text() == "Eve's kennel"
-        assert [each for each in tab.console_messages if "[DOM]" not in each] == []
+        assert [message for message in tab.console_messages if "[DOM]" not in message] == []
         assert all(url.startswith(where) for url in tab.requests)

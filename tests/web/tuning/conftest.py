@@ -1,4 +1,4 @@
-"""What these tests measure by another network."""
+"""A fast substitute for another extractor."""
 
 from tests.worker.substitute_extractor import substitute_extractor
 

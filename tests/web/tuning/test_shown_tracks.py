@@ -1,4 +1,4 @@
-"""Shown tracks on pages: the organizers' form, an entry's page, the review page, insights."""
+"""Shown tracks on the organizers' page, an entry's page, the review page and the insights page."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,8 +21,7 @@ WANTED = {"metric": "kid", "extractor": "tiny@1", "reference": "public", "visibi
 
 @pytest.fixture
 def measured(service: Service) -> tuple[str, str]:
-    """A competition with a number that everybody sees and two that organizers and reviewers see, and an entry with all
-    of them."""
+    """A competition and an entry with three shown tracks. Everybody sees one; organizers and reviewers see all."""
     slug = service.competition()
     added_shown_track(service, slug, "seen", "memorization_distance", visibility="everybody")
     added_shown_track(service, slug, "unseen", "kid")
@@ -33,23 +32,23 @@ def measured(service: Service) -> tuple[str, str]:
 
 
 def more_numbers(page: Element) -> dict[str, str]:
-    """The numbers beside the score by their names and what they are."""
+    """The values of the shown tracks on a page, by name and description."""
     lists = page.all("dl", class_="shown")
-    return {each.one("dt").text: each.one("dd").text for part in lists for each in part.all("div")}
+    return {line.one("dt").text: line.one("dd").text for part in lists for line in part.all("div")}
 
 
-def test_an_entrys_page_and_answer_show_what_the_viewer_may_see(service: Service, measured: tuple[str, str]) -> None:
+def test_an_entry_shows_the_tracks_that_its_viewer_may_see(service: Service, measured: tuple[str, str]) -> None:
     slug, entry = measured
 
     def names(who: str, path: str = f"/submissions/{entry}") -> list[str]:
         answer = service.call(who, "GET", path)
         assert answer.status_code == 200, answer.text
-        return [each["name"] for each in answer.json()["shown"]]
+        return [shown["name"] for shown in answer.json()["shown"]]
 
     everything = ["seen", "unseen", "of_private"]
     assert (names("ada"), names("organizer")) == (["seen"], everything)
     listed = service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"]
-    assert [each["name"] for each in listed[0]["shown"]] == ["seen"]
+    assert [shown["name"] for shown in listed[0]["shown"]] == ["seen"]
     (shown,) = service.call("ada", "GET", f"/submissions/{entry}").json()["shown"]
     assert (shown["title"], shown["extractor"], shown["reference"]) == ("memorization distance", "tiny@1", "public")
     enter(service, "ada")
@@ -61,32 +60,32 @@ def test_an_entrys_page_and_answer_show_what_the_viewer_may_see(service: Service
     assert "unseen" not in page.text
     service.close(slug, ago=timedelta(days=1))
     service.publish(slug, final=False)
-    assert names("ada") == ["seen"], "the provisional board does not show them"
+    assert names("ada") == ["seen"], "the provisional board does not show the others"
     assert names("ada", f"/submissions/{entry}/evidence/public") == ["seen"]
     assert names("ada", f"/submissions/{entry}/evidence/private") == []
     service.publish(slug)
     assert names("ada") == everything
-    numbers = {each["name"]: each for each in service.call("ada", "GET", f"/submissions/{entry}").json()["shown"]}
+    numbers = {number["name"]: number for number in service.call("ada", "GET", f"/submissions/{entry}").json()["shown"]}
     assert (numbers["seen"]["interval_coverage"], numbers["unseen"]["interval_coverage"]) == (None, 0.917)
     note = "; ± 1.96 standard errors contained the true value in 92 % of simulations"
-    told = {name.split()[0] for name in more_numbers(read(service, f"/submissions/{entry}")) if name.endswith(note)}
-    assert told == {"unseen", "of_private"}
+    noted = {name.split()[0] for name in more_numbers(read(service, f"/submissions/{entry}")) if name.endswith(note)}
+    assert noted == {"unseen", "of_private"}
     assert names("bob", f"/submissions/{entry}/evidence/public") == ["seen", "unseen"]
     assert names("bob", f"/submissions/{entry}/evidence/private") == ["of_private"]
 
 
-def test_the_review_page_shows_reviewers_all_of_them(service: Service, measured: tuple[str, str]) -> None:
+def test_the_review_page_shows_all_shown_tracks(service: Service, measured: tuple[str, str]) -> None:
     _, entry = measured
     service.hire("rita")
     for who in ("rita", "organizer"):
         enter(service, who)
         assert len(more_numbers(read(service, f"/submissions/{entry}/review"))) == 3
         assert [
-            each["name"] for each in service.call(who, "GET", f"/submissions/{entry}/evidence/public").json()["shown"]
+            shown["name"] for shown in service.call(who, "GET", f"/submissions/{entry}/evidence/public").json()["shown"]
         ] == ["seen", "unseen"]
 
 
-def test_an_entry_that_is_not_measured_has_no_such_part(service: Service) -> None:
+def test_an_unmeasured_entry_has_no_section_for_shown_tracks(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(11))["id"]
     added_shown_track(service, slug, "seen", visibility="everybody")
@@ -94,7 +93,7 @@ def test_an_entry_that_is_not_measured_has_no_such_part(service: Service) -> Non
     assert not read(service, f"/submissions/{entry}").all(id="more-numbers")
 
 
-def test_the_organizers_page_is_for_them_and_says_what_is_wrong(service: Service) -> None:
+def test_the_shown_tracks_page_is_for_organizers_and_reports_errors(service: Service) -> None:
     slug = service.competition()
     here = f"/competitions/{slug}/shown-tracks"
     enter(service, "ada")
@@ -109,14 +108,14 @@ def test_the_organizers_page_is_for_them_and_says_what_is_wrong(service: Service
     refused = answer_to(service, here, action, **{**WANTED, "name": "kid_2", "k": "many"})
     assert refused.status_code == 422
     refused = answer_to(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid"})
-    told = parse_html(refused.text)
-    assert (refused.status_code, told.one("input", id="name").attributes["value"]) == (422, "mifid_2")
-    assert "MiFID needs tau" in told.one(role="alert").text.replace("mifid", "MiFID")
-    assert told.one("select", id="metric").one("option", selected="").attributes["value"] == "mifid"
+    page = parse_html(refused.text)
+    assert (refused.status_code, page.one("input", id="name").attributes["value"]) == (422, "mifid_2")
+    assert "MiFID needs tau" in page.one(role="alert").text.replace("mifid", "MiFID")
+    assert page.one("select", id="metric").one("option", selected="").attributes["value"] == "mifid"
     assert answer_to(service, here, action, **{**WANTED, "name": "x", "visibility": "nobody"}).status_code == 422
 
 
-def test_the_organizers_page_adds_measures_and_removes(service: Service) -> None:
+def test_the_shown_tracks_page_adds_measures_and_removes_tracks(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
     here = f"/competitions/{slug}/shown-tracks"
@@ -132,7 +131,7 @@ def test_the_organizers_page_adds_measures_and_removes(service: Service) -> None
     assert "KID (unbiased MMD²) of tiny@1, lower is better everybody sees it" in kid.text
     assert "1 entry measured; organizer" in kid.text
     assert "tau = 0.2" in mifid.text
-    assert not kid.all("form", action=f"{here}/kid_2/measurements"), "nothing is missing"
+    assert not kid.all("form", action=f"{here}/kid_2/measurements"), "no measurement is missing"
     assert answer_to(service, here, f"{here}/kid_2/removal").status_code == 303
     (mifid,) = read(service, here).one("ul", class_="items").all("li")
     assert "mifid_2" in mifid.text
@@ -163,23 +162,21 @@ def insights(service: Service, who: str | None, slug: str, **params: str) -> Any
     return service.call(who, "GET", f"/competitions/{slug}/insights/shown-track", params=params)
 
 
-def test_insights_have_a_figure_of_each_number_that_the_viewer_may_see(
-    service: Service, measured: tuple[str, str]
-) -> None:
+def test_insights_have_a_figure_for_each_visible_shown_track(service: Service, measured: tuple[str, str]) -> None:
     slug, _ = measured
     service.scored("bob", slug, noise_images(12))
     service.scored("eve", slug, noise_images(13))
     measure(service)
     service.submit("bob", slug, b"not a zip")
     listed = service.call("ada", "GET", f"/competitions/{slug}/insights").json()["figures"]
-    assert [each["shown"] for each in listed if each["shown"]] == ["seen"]
+    assert [figure["shown"] for figure in listed if figure["shown"]] == ["seen"]
     assert listed[-1]["data"] == f"/api/v1/competitions/{slug}/insights/shown-track?shown=seen"
     answer = insights(service, "ada", slug, shown="seen")
     assert answer.status_code == 200, answer.text
     figure = answer.json()
     assert figure["columns"] == ["fid", "distance", "score", "penalised", "shown_seen"]
     assert (figure["statistics"]["count"], figure["statistics"]["missing"]) == (3, 0)
-    assert all(row[4] == row[1] for row in figure["rows"]), "it is the ranked track's distance, measured once more"
+    assert all(row[4] == row[1] for row in figure["rows"]), "the shown track measures the ranked track's distance again"
     for hidden in ("unseen", "of_private", "nothing", ""):
         assert insights(service, "ada", slug, shown=hidden).status_code == 404
     assert insights(service, "ada", slug, shown='x"\r\n').status_code == 422
@@ -190,9 +187,7 @@ def test_insights_have_a_figure_of_each_number_that_the_viewer_may_see(
     assert insights(service, "organizer", slug, shown="of_private", format="svg").status_code == 200
 
 
-def test_the_page_of_insights_offers_the_numbers_that_the_viewer_may_see(
-    service: Service, measured: tuple[str, str]
-) -> None:
+def test_the_insights_page_offers_the_visible_shown_tracks(service: Service, measured: tuple[str, str]) -> None:
     slug, _ = measured
     enter(service, "ada")
     page = read(service, f"/competitions/{slug}/insights")
@@ -202,13 +197,13 @@ def test_the_page_of_insights_offers_the_numbers_that_the_viewer_may_see(
     page = read(service, f"/competitions/{slug}/insights?shown=unseen&track=private")
     assert page.one("h2", id="shown-track").text == "FID and unseen, private track"
     choices = page.one("nav", aria_label="Shown tracks").all("a")
-    assert [each.text for each in choices] == ["seen", "unseen", "of_private"]
-    assert all("track=private" in each.attributes["href"] for each in choices)
+    assert [choice.text for choice in choices] == ["seen", "unseen", "of_private"]
+    assert all("track=private" in choice.attributes["href"] for choice in choices)
     tabs = page.one("nav", aria_label="Tracks").all("a")
-    assert all(each.attributes["href"].endswith("&shown=unseen") for each in tabs), "it is kept"
+    assert all(tab.attributes["href"].endswith("&shown=unseen") for tab in tabs), "the tabs keep the choice"
 
 
-def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service: Service) -> None:
+def test_shown_tracks_are_added_and_viewed_in_a_browser(browser: Browser, service: Service) -> None:
     slug = service.competition()
     entries = [
         service.scored(who, slug, noise_images(seed))["id"] for who, seed in (("ada", 11), ("bob", 12), ("eve", 13))
@@ -227,9 +222,9 @@ def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service:
         page.get_by_role("button", name="Add track").click()
         expect(page.get_by_text("preparing the references")).to_be_visible()
         measure(service)
-        # The page finds out by itself.
+        # The page updates itself.
         expect(page.get_by_text("3 entries measured")).to_have_count(3)
-        # Loaded once more, because that page may still be about to load itself again.
+        # The first page is loaded again, because it may be about to reload itself.
         for path, name in (
             (f"/competitions/{slug}/shown-tracks", "shown-tracks"),
             (f"/submissions/{entries[0]}", "entry-more-numbers"),
@@ -239,11 +234,11 @@ def test_numbers_are_added_and_looked_at_in_a_browser(browser: Browser, service:
             page.goto(f"{address}{path}")
             fits(page, name)
         assert tab.console_messages == []
-        assert all(each.startswith(address) for each in tab.requests)
+        assert all(url.startswith(address) for url in tab.requests)
 
 
 def fits(page: Any, name: str) -> None:
-    """The page fits every width."""
+    """Check that the page fits every width, and take screenshots."""
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") == width, (name, width)

@@ -1,4 +1,4 @@
-"""The tuning page without a browser, and its picture."""
+"""The tuning page and its chart, without a browser."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ from tests.web.pages import enter, read
 
 def picture_of(drawn: list[tuple[float, str | None]], tau: float | None) -> Distribution:
     numbers = [LABELS.index(label) if label is not None else -1 for _, label in drawn]
-    return distribution_of(np.array([each for each, _ in drawn], np.float64), np.array(numbers, np.int8), tau)
+    return distribution_of(np.array([distance for distance, _ in drawn], np.float64), np.array(numbers, np.int8), tau)
 
 
 @given(
@@ -50,7 +50,7 @@ def test_the_picture_has_a_text_for_screen_readers() -> None:
 
 
 def numbers(page: Element) -> dict[str, str]:
-    return {each.attributes["data-tau"]: each.text for each in page.all() if "data-tau" in each.attributes}
+    return {element.attributes["data-tau"]: element.text for element in page.all() if "data-tau" in element.attributes}
 
 
 @pytest.mark.parametrize("page", ["tau", "private-extractor"])
@@ -62,23 +62,23 @@ def test_the_pages_are_for_organizers(service: Service, page: str) -> None:
     read(service, address, 403)
 
 
-def test_the_page_is_of_the_track_that_its_address_names(service: Service) -> None:
+def test_the_tuning_page_shows_the_track_in_its_url(service: Service) -> None:
     enter(service, "organizer")
     page = read(service, f"/competitions/{service.competition()}/tau?track=public")
     assert page.one("nav", class_="tracks").one("a", aria_current="page").text == "Public board"
 
 
-def test_the_page_says_what_is_wrong_and_overwrites_nothing(service: Service) -> None:
+def test_the_tuning_page_reports_errors_and_overwrites_nothing(service: Service) -> None:
     slug = random_competition(service, seed=2, entries=40)
     here = f"/competitions/{slug}/tau"
     enter(service, "organizer")
     page = read(service, here)
     assert "No tau is in force" in page.text
-    assert page.one("li", class_="chosen").text.startswith("Margin"), "the first that has what it needs"
+    assert page.one("li", class_="chosen").text.startswith("Margin"), "the first method with enough data"
     assert "no held-out distance" in page.text
     assert page.all("p", class_="empty")[0].text == "No choices yet. Preview a tau above and apply it."
     form = page.one("form", id="apply-form")
-    fields = {each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")}
+    fields = {field.attributes["name"]: field.attributes["value"] for field in form.all("input", type="hidden")}
 
     def post(action: str, **more: str) -> Element:
         answer = service.http.post(action, data={**fields, **more}, headers={"Accept": "text/html"})
@@ -87,16 +87,16 @@ def test_the_page_says_what_is_wrong_and_overwrites_nothing(service: Service) ->
 
     assert "say why" in post(here).one(id="problem").text
     assert "is not a number" in post(here, reason="x", method="manual", tau="0,3").one(id="problem").text
-    refused = post(here, reason="kept", method="nonsense")
+    refused = post(here, reason="typed", method="nonsense")
     assert "no method" in refused.one(id="problem").text
-    assert refused.one("input", id="reason").attributes["value"] == "kept"
+    assert refused.one("input", id="reason").attributes["value"] == "typed"
     assert service.call("organizer", "GET", path(slug)).json()["thresholds"] == []
     read(service, f"{here}?tau=3", 422)
     done = service.http.post(here, data={**fields, "reason": "by the form"}, follow_redirects=False)
     assert done.status_code == 303
     (row,) = service.call("organizer", "GET", path(slug)).json()["thresholds"]
     assert (row["method"], row["reason"]) == ("margin", "by the form")
-    # What another has chosen in the meantime is not overwritten.
+    # A choice that somebody else made in the meantime is not overwritten.
     choose(service, slug, tau=0.2)
     stale = service.http.post(here, data={**fields, "after": str(row["id"]), "reason": "x"})
     assert stale.status_code == 409
@@ -107,7 +107,7 @@ def test_the_page_says_what_is_wrong_and_overwrites_nothing(service: Service) ->
     assert (values["medals"], values["moves"]) == (str(len(preview["medals"])), str(len(preview["moves"])))
 
 
-def test_a_final_board_leaves_the_preview_but_no_form_that_is_refused(service: Service) -> None:
+def test_with_a_final_board_only_the_preview_is_offered(service: Service) -> None:
     slug = random_competition(service, seed=4, entries=40)
     for tau in (0.2, 0.3):
         choose(service, slug, tau=tau)
@@ -117,17 +117,17 @@ def test_a_final_board_leaves_the_preview_but_no_form_that_is_refused(service: S
     forms = {here: "apply", f"{here}/undo": "history"}
 
     def publish(**more: bool) -> Element:
-        """The tuning page once a board is published."""
+        """Publish a board. Returns the tuning page."""
         body = {"published": True, "reason": "Done.", "override": "a test", **more}
         answer = service.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
         assert answer.status_code == 201, answer.text
         return read(service, f"{here}?tau=0.25")
 
     def fields_of(page: Element) -> dict[str, dict[str, str]]:
-        """The hidden fields of the page's forms to choose and to undo with, by what they are sent to."""
+        """By action: the hidden fields of the forms that choose and undo a tau."""
         return {
             form.attributes["action"]: {
-                each.attributes["name"]: each.attributes["value"] for each in form.all("input", type="hidden")
+                field.attributes["name"]: field.attributes["value"] for field in form.all("input", type="hidden")
             }
             for form in page.all("form", method="post")
             if form.attributes["action"] in forms
@@ -142,11 +142,11 @@ def test_a_final_board_leaves_the_preview_but_no_form_that_is_refused(service: S
         .one("p", class_="empty")
         .text.startswith("Not possible while the final")
     )
-    assert numbers(final)["tau"] == "0.2500", "what a tau would do can still be looked at"
+    assert numbers(final)["tau"] == "0.2500", "previews are still possible"
     for action, section in forms.items():
         answer = service.http.post(action, data={**fields[action], "reason": "x"}, headers={"Accept": "text/html"})
         assert answer.status_code == 409, answer.text
         page = parse_html(answer.text)
         problem = page.one("section", aria_labelledby=section).one(id="problem").text
-        assert "The final board is published" in problem, "a form that was open before is answered where it stood"
+        assert "The final board is published" in problem, "the error is in the section of the form"
         assert fields_of(page) == {}

@@ -1,4 +1,4 @@
-"""Tuning in a real browser: previews agree with the API and with what then happens; choosing the private extractor."""
+"""Tuning in a real browser: previews match the API and the later result. Also chooses the private extractor."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, si
 from tests.worker.substitute_extractor import OTHER
 
 TEXTS = """Object.fromEntries([...document.querySelectorAll("[data-tau]:not([data-tau=announcement])")]
-    .map(each => [each.dataset.tau, each.textContent]))"""
+    .map(element => [element.dataset.tau, element.textContent]))"""
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def tuning_page(browser: Browser, service: Service, url: str, **options: Any) ->
     return signed_in(browser, service, url, who="organizer", **options)
 
 
-def test_the_page_says_what_the_api_says(browser: Browser, service: Service, address: str) -> None:
+def test_the_tuning_page_matches_the_api(browser: Browser, service: Service, address: str) -> None:
     slug = random_competition(service, seed=3)
     for kind, first in (("private", None), ("public", 0.2), ("private", 0.33)):
         if first is not None:
@@ -58,21 +58,19 @@ def test_the_page_says_what_the_api_says(browser: Browser, service: Service, add
 
 
 def look_at(page: Page, tau: float) -> None:
-    """Move to a tau, and wait until the page says what it does."""
+    """Enter a tau, and wait until the page shows its impact."""
     page.get_by_label("tau", exact=True).fill(str(tau))
     settle(page, tau)
 
 
 def settle(page: Page, tau: float) -> None:
-    """Wait until the page says what a tau does."""
+    """Wait until the page shows the impact of a tau."""
     expect(page.locator("#impact [data-tau=tau]")).to_have_text(f"{tau:.4f}")
     expect(page.locator("[data-result][aria-busy]")).to_have_count(0)
 
 
-def test_numbers_of_another_tau_are_never_shown_as_those_of_the_slider(
-    browser: Browser, service: Service, address: str
-) -> None:
-    """Until the answer is there the heading names the tau that the numbers belong to; if it fails, the page says so."""
+def test_the_numbers_always_belong_to_the_shown_tau(browser: Browser, service: Service, address: str) -> None:
+    """Until the answer arrives, the heading shows the tau of the old numbers. If it fails, the page reports that."""
     slug = random_competition(service, seed=9, entries=30)
     choose(service, slug, tau=0.2)
     with tuning_page(browser, service, f"{address}/competitions/{slug}/tau") as tab:
@@ -87,7 +85,7 @@ def test_numbers_of_another_tau_are_never_shown_as_those_of_the_slider(
         assert page.evaluate(TEXTS) == texts
         page.get_by_label("tau", exact=True).fill("0.3")
         assert page.evaluate(TEXTS) == texts
-        page.unroute("**/thresholds/impact?**")  # lets those through, too: the answer for 0.4, which nobody wants now
+        page.unroute("**/thresholds/impact?**")  # also lets the outdated request for 0.4 through
         settle(page, 0.3)
         assert withheld
         page.route("**/thresholds/impact?**", lambda route: route.abort())
@@ -118,15 +116,15 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         assert page.get_by_role("heading", level=2).filter(has_text="does").inner_text() == f"What {tau:.4f} does"
         texts = page.evaluate(TEXTS)
         page.get_by_label("Reason (shown in the history)").focus()
-        page.keyboard.type("by hand")
+        page.keyboard.type("typed in")
         page.keyboard.press("Enter")
         page.wait_for_url("**#history")
         (newest, _) = service.call("organizer", "GET", thresholds_of(slug)).json()["thresholds"]
-        assert (newest["tau"], newest["method"], newest["reason"]) == (tau, "manual", "by hand")
+        assert (newest["tau"], newest["method"], newest["reason"]) == (tau, "manual", "typed in")
         assert f"+{newest['penalised_count']}" == texts["newly"]
         page.wait_for_selector(".live-preview")
         assert page.evaluate(TEXTS)["penalised"] == texts["penalised"]
-        # A choice by method is applied as that method's.
+        # Applying a method's tau records the method.
         page.locator(".options [data-method=otsu]").focus()
         page.keyboard.press("Enter")
         page.get_by_label("Reason (shown in the history)").fill("Otsu says so")
@@ -142,7 +140,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
 def test_a_tau_is_previewed_while_the_final_board_is_published(
     browser: Browser, service: Service, address: str
 ) -> None:
-    """Without the form that the script fills in otherwise."""
+    """The page then has no form for the script to fill in."""
     slug = random_competition(service, seed=8, entries=30)
     choose(service, slug, tau=0.2)
     service.close(slug)
@@ -154,7 +152,7 @@ def test_a_tau_is_previewed_while_the_final_board_is_published(
         assert tab.console_messages == []
 
 
-def test_without_scripts_the_page_says_the_same(browser: Browser, service: Service, address: str) -> None:
+def test_the_tuning_page_is_the_same_without_scripts(browser: Browser, service: Service, address: str) -> None:
     slug = random_competition(service, seed=6)
     choose(service, slug, tau=0.2)
     url = f"{address}/competitions/{slug}/tau"
@@ -172,17 +170,17 @@ def test_without_scripts_the_page_says_the_same(browser: Browser, service: Servi
             assert texts == live.page.locator("[data-tau]:not([data-tau=announcement])").all_inner_texts()
             for name in ("penalised", "freed", "medals", "moves", "borderline"):
                 selector = f"[data-list={name}]"
-                for each in (live, plain):
-                    if each.page.locator(selector).is_visible() and each.page.locator(f"{selector}[open]").count() == 0:
-                        each.page.locator(f"{selector} summary").click()
-                lists = [set(each.page.locator(f"{selector} li").all_inner_texts()) for each in (live, plain)]
+                for tab in (live, plain):
+                    if tab.page.locator(selector).is_visible() and tab.page.locator(f"{selector}[open]").count() == 0:
+                        tab.page.locator(f"{selector} summary").click()
+                lists = [set(tab.page.locator(f"{selector} li").all_inner_texts()) for tab in (live, plain)]
                 assert lists[0] == lists[1], name
         plain.page.get_by_role("link", name="by Margin").click()
         assert plain.page.locator(".options .chosen").inner_text().startswith("Margin")
 
 
 def test_the_released_table_of_2019(browser: Browser, service: Service, address: str) -> None:
-    """Margin on the private track catches 446 of 498 without a false alarm; applied and undone in the browser."""
+    """On the private track, margin catches 446 of 498 without a false alarm. It is applied and undone there."""
     table = competition_table()
     now = datetime.now(UTC)
     names = {"non-mem": "legitimate", "": None}
@@ -228,13 +226,13 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
             assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
             assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
         assert tab.console_messages == []
-        assert all(each.startswith(address) for each in tab.requests)
+        assert all(request.startswith(address) for request in tab.requests)
     with tuning_page(browser, service, f"{url}?method=margin") as tab:
         tab.page.wait_for_selector(".live-preview")
         take_pictures(tab.page, "tau")
 
 
-def test_compare_and_choose(browser: Browser, service: Service) -> None:
+def test_a_private_extractor_is_compared_and_chosen(browser: Browser, service: Service) -> None:
     slug = service.competition()
     for who, name, images in (
         ("ada", "aug", near(0)),
@@ -253,7 +251,7 @@ def test_compare_and_choose(browser: Browser, service: Service) -> None:
             page.keyboard.press("Enter")
             page.get_by_text("preparing the references").wait_for()
             service.run_jobs()
-            # The page finds out by itself, and lets choose.
+            # The page updates itself and offers the choice.
             page.get_by_label("Why", exact=True).wait_for()
             assert page.get_by_role("row").filter(has_text=OTHER).inner_text().count("3 of 3 measured") == 1
             for width in WIDTHS:
@@ -269,6 +267,6 @@ def test_compare_and_choose(browser: Browser, service: Service) -> None:
             page.get_by_text("3 entries have a private score").wait_for()
             assert OTHER in page.locator(".lead").inner_text()
             assert tab.console_messages == []
-            assert all(each.startswith(address) for each in tab.requests)
+            assert all(request.startswith(address) for request in tab.requests)
         with signed_in(browser, service, url) as tab:
             assert OTHER not in tab.page.content()
