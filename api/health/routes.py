@@ -128,7 +128,7 @@ def metrics(request: Request) -> Response:
 
 @router.get("/health")
 async def health() -> dict[str, str]:
-    """Check liveness. The response is always 200."""
+    """Check liveness, like `/healthz`. The response is always 200."""
     return {"status": "ok"}
 
 

@@ -61,7 +61,7 @@ def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
 
 
 def takes_appeals(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> bool:
-    """Whether the team may appeal now: the entry has grounds, and their window is open."""
+    """Whether the team can appeal now: the entry has grounds, and their window is open."""
     grounds = grounds_of(session, state, submission)
     return grounds is not None and is_open(state, grounds, now)
 

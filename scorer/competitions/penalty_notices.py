@@ -1,4 +1,4 @@
-"""Notices to teams with penalised or disqualified entries: that they may appeal, and until when."""
+"""Notices to teams with penalised or disqualified entries: that they can appeal, and until when."""
 
 from datetime import UTC, datetime
 

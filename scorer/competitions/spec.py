@@ -102,10 +102,10 @@ class CompetitionSpec(BaseModel):
         description="Seconds after the close in which uploads that began before it may finish.",
     )
     review_days: Integer = Field(
-        14, ge=0, le=365, description="Days after the close in which teams may appeal, until a board is published."
+        14, ge=0, le=365, description="Days after the close in which teams can appeal, until a board is published."
     )
     appeal_days: Integer = Field(
-        7, ge=0, le=365, description="Days in which teams may appeal against the provisional board."
+        7, ge=0, le=365, description="Days in which teams can appeal against the provisional board."
     )
     daily_limit: DailyLimit = Field(
         5, description='The most entries of a team per UTC day. "unlimited", or null in JSON, means no limit.'

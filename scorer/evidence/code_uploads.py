@@ -100,7 +100,7 @@ def require_code_change(acting: Acting, submission_id: str) -> Submission:
     not.
 
     It must belong to their own team. They may attach code until the close, until the deadline of a request, or while
-    the team may appeal. Late entries take code at any time.
+    the team can appeal. Late entries take code at any time.
     """
     submission = find_submission(acting.session, submission_id, acting.actor)
     if not is_own(acting.session, submission, acting.actor):

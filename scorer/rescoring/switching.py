@@ -85,7 +85,7 @@ def _notify(
     before: JudgedEntries | None,
     now: datetime,
 ) -> None:
-    """Notify every competing team. Teams that have become penalised are notified that they may appeal. The campaign's
+    """Notify every competing team. Teams that have become penalised are notified that they can appeal. The campaign's
     reason is for organizers only."""
     title, link = state.competition.title, f"/competitions/{state.competition.slug}"
     subject = f"The measurements of the {track.kind} track of {title} have changed"

@@ -90,12 +90,12 @@ def require_quota(session: Session, competition: Competition, team: Team, *, now
     if refusal is None:
         return
     tomorrow = utc_day(now)[1]
-    message = {
-        Refusal.DAILY: f"Your team has used its {competition.daily_limit} entries of this UTC day",
-        Refusal.REJECTED: f"Your team has reached the limit of {competition.rejected_limit} rejected uploads in this"
-        " UTC day",
-        Refusal.PENDING: f"Your team has {competition.pending_limit} entries in progress, which is the limit",
+    reached = {
+        Refusal.DAILY: f"entries per UTC day ({competition.daily_limit})",
+        Refusal.REJECTED: f"rejected uploads per UTC day ({competition.rejected_limit})",
+        Refusal.PENDING: f"entries in progress ({competition.pending_limit})",
     }[refusal]
+    message = f"Your team has reached the limit of {reached}"
     if refusal is Refusal.PENDING:
         raise TooMany(refusal, f"{message}. Wait until one is scored.", retry_after=RETRY_AFTER_SECONDS)
     seconds = int((tomorrow - now).total_seconds()) + 1

@@ -364,7 +364,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         lambda c: configured(c.installation, "maxmemory-policy", "allkeys-lru"),
         "With maxmemory-policy allkeys-lru",
     ),
-    "queue server memory": (lambda c: configured(c.installation, "maxmemory", "1"), "of the 1 bytes"),
+    "queue server memory": (lambda c: configured(c.installation, "maxmemory", "1"), "of 1 bytes"),
     "queue server disk": (lambda c: c.with_info(rdb_last_bgsave_status="err"), "(rdb_last_bgsave_status)"),
     "queue server password": (lambda c: c.changed(redis_url=SecretStr("redis://valkey:6379/0")), "reaches valkey"),
     "blob store": (lambda c: c.changed(blob_url="file:///proc/nowhere"), "cannot be opened"),

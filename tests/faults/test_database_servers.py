@@ -396,7 +396,7 @@ def test_data_of_another_major_version_is_refused(data: DataFolder) -> None:
 def test_a_database_without_its_secrets_is_refused(data: DataFolder) -> None:
     with (
         Supervisor(Log(None)) as supervisor,
-        pytest.raises(Unavailable, match=r"secrets.json does not have the password of the database"),
+        pytest.raises(Unavailable, match=r"secrets.json does not have the password of its database"),
     ):
         Postgres(data).start(supervisor)
     assert not (data.path / "secrets.json").exists()

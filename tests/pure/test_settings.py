@@ -104,7 +104,7 @@ def test_an_address_of_a_database_stays_as_it_is(url: str) -> None:
     ],
 )
 def test_an_unknown_option_or_driver_of_a_database_is_refused(url: str) -> None:
-    assert "an option in it" in refusal_of(DATABASE, url)
+    assert "one of its options" in refusal_of(DATABASE, url)
 
 
 @pytest.mark.parametrize("url", ["s3://key:sekret/@host:1/x", "s3://key:[sekret@host", "s3://b/x?sekret", "sekret", ""])

@@ -145,7 +145,7 @@ def test_a_penalty_is_shown_in_words_and_explained(browse: Browse) -> None:
     marked = [line.one("bdi").text for line in rows(page) if line.all(class_="warn")]
     assert marked == [row[0] for row in view_samples.DEMO if row[4]]
     mark = rows(page)[-1].one("a", class_="warn")
-    assert mark.text == "penalised: what that means"
+    assert mark.text == "penalised: explanation"
     assert "below tau = 0.1905" in page.one(id=mark.attributes["href"][1:]).text
 
 
@@ -190,8 +190,8 @@ def test_rank_changes_are_shown_in_words(browse: Browse) -> None:
         browse(SampleSite(board=view_samples.sample_board(places, of=final, track="private"))), f"{HERE}?track=private"
     )
     assert [change.text for change in page.one("tbody").all(class_="rank-change")] == [
-        "▲2up 2 against the public board",
-        "▲1up 1 against the public board",
+        "▲2up 2 compared with the public board",
+        "▲1up 1 compared with the public board",
     ]
     assert [prize.text for prize in page.all(class_="prize")] == ["$2,000"]
 
@@ -210,7 +210,7 @@ def test_the_viewers_team_is_marked_or_pinned(browse: Browse) -> None:
 def test_a_past_board_is_marked_and_links_back(browse: Browse) -> None:
     client = browse(SampleSite(board=view_samples.long_board(250)))
     page = document(client, f"{HERE}?as_of=2026-10-20T12:00")
-    assert page.one(class_="notice").text == "The board as it was: 20 Oct 2026, 12:00 UTC. Show it as it is now"
+    assert page.one(class_="notice").text == "The board at 20 Oct 2026, 12:00 UTC. Show the current board"
     assert page.one(class_="notice").one("a").attributes["href"] == f"{HERE}?track=public"
     assert page.one("input", id="as_of").attributes["value"] == "2026-10-20T12:00"
     following = page.one("a", rel="next").attributes["href"]
@@ -249,11 +249,11 @@ def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None
 def test_the_page_shows_the_limits(browse: Browse) -> None:
     text = document(browse(SampleSite())).one("main").text
     assert "10,000 PNG images, RGB, 8 bits, 64 × 64 pixels, with at most 16.4 kB of metadata (text, EXIF, XMP)" in text
-    assert "5 times in a UTC day, with at most 2 in progress" in text
-    assert "may finish within 15 minutes after it" in text
+    assert "A team can submit 5 entries per UTC day, with at most 2 in progress" in text
+    assert "can finish within 15 minutes after it" in text
     free = view_samples.sample_board([], of=view_samples.sample_state(daily_limit=None, closes_at=None))
     text = document(browse(SampleSite(board=free))).one("main").text
-    assert "as often as it likes, with" in text
+    assert "any number of entries, with" in text
     assert "No closing date" in text
     assert "started before the close" not in text
 
@@ -355,7 +355,7 @@ def test_search_finds_teams_on_any_page_in_any_case(browse: Browse) -> None:
 
 def test_a_search_without_a_match_offers_everyone(browse: Browse) -> None:
     page = document(browse(SampleSite()), f"{HERE}?search=nobody")
-    assert page.one(class_="empty").text == "No team is Teams matching “nobody”. Show everyone"
+    assert page.one(class_="empty").text == "No teams match “nobody”. Show all teams"
     assert not page.all(class_="copies")
 
 

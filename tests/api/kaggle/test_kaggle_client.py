@@ -150,7 +150,7 @@ def test_refusals_have_readable_messages(terminal: Terminal) -> None:
     assert "not a zip" in terminal.refused("submit", "-f", terminal.file("no.zip", b"not a zip"), "-m", "", slug)
     assert "no competition 'cats'" in terminal.refused("submit", "-f", zip_file, "-m", "", "cats")
     terminal.output(*submit)
-    assert "used its 1 entries of this UTC day" in terminal.refused(*submit)
+    assert "the limit of entries per UTC day (1)" in terminal.refused(*submit)
     assert "token is unknown" in terminal.refused("list", KAGGLE_KEY="wrong")
     assert "does not belong to 'bob'" in terminal.refused("list", KAGGLE_USERNAME="bob")
     closes_at = (datetime.now(UTC) - timedelta(hours=1)).isoformat()

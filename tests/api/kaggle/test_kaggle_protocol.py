@@ -153,7 +153,7 @@ def test_the_limits_of_the_api_apply(service: Service, slug: str) -> None:
     assert service.http.put(address, content=ZIP).status_code == 200
     assert service.submit("ada", slug, ZIP).status_code == 202
     # The entry through the API has used the last slot.
-    assert "4 entries of this UTC day" in refusal_message(create(service, slug, token))
+    assert "the limit of entries per UTC day (4)" in refusal_message(create(service, slug, token))
 
 
 def test_callers_authenticate_with_a_handle_and_token(service: Service, slug: str) -> None:

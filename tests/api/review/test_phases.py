@@ -217,7 +217,7 @@ def test_pages_show_no_date_if_nothing_can_be_appealed(service: Service) -> None
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.publish(final=False, days=7.1)
     assert words_on_appeals(walk) == "Teams can appeal against a later decision within 7 days."
-    assert "Teams may appeal" not in publication_lead(walk)
+    assert "Teams can appeal" not in publication_lead(walk)
 
 
 def words_on_appeals(walk: Walk, *, shown: bool = True) -> str:

@@ -108,7 +108,7 @@ def test_organizers_and_teams_see_deleted_zips(finished: Finished) -> None:
     page = read(service, f"/competitions/{finished.slug}/publication")
     words = " ".join(page.one("section", **{"aria-labelledby": "zips"}).text.split())
     assert "2 zips of" in words
-    assert "30 days after publication. Currently these are 1 zip of" in words
+    assert "30 days after publication. Currently this applies to 1 zip (" in words
     seen = finished.retention()
     assert (seen["kept_days"], seen["leaving"]["zips"]) == (DAYS, 1)
     remove_old_zips(finished.worker(DAYS + 1))

@@ -204,7 +204,7 @@ def test_more_images_than_memory_should_hold_are_refused(monkeypatch: pytest.Mon
     with pytest.raises(TooLarge, match="3 images of 8x8"):
         read_references(file, 8)
     monkeypatch.setattr(reference_set, "MAX_IMAGES", 2)
-    with pytest.raises(TooLarge, match="may have 2"):
+    with pytest.raises(TooLarge, match="the limit is 2"):
         read_references(file, 8)
 
 

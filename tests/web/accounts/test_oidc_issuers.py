@@ -77,7 +77,7 @@ def test_an_issuer_with_another_name_is_refused_and_logged(
     issuer.described = {"issuer": f"{issuer.address}/{TENANT}/v2.0"}
     answer = service.http.get("/signin/oidc", headers=HTML, follow_redirects=False)
     assert answer.status_code == 503
-    assert "Signing in with Example ID is not possible now" in parse_html(answer.text).one(class_="lead").text
+    assert "You can't sign in with Example ID at the moment" in parse_html(answer.text).one(class_="lead").text
     assert f"{issuer.address}/{TENANT}/v2.0: set KENNEL_OIDC_ISSUER to that" in refusal(caplog)
 
 
@@ -96,7 +96,7 @@ def test_a_wrong_clock_is_logged(
     issuer.claims = {"iat": now, "exp": now + 60}
     answer = travel(service, issuer)
     assert answer.status_code == 401
-    assert "the answer of Example ID is not valid" in parse_html(answer.text).one(class_="lead").text
+    assert "the response of Example ID is not valid" in parse_html(answer.text).one(class_="lead").text
     assert re.search(rf"'iat': {now}, .*the time here is \d+", refusal(caplog))
 
 
@@ -301,5 +301,5 @@ def test_only_loopback_addresses_may_go_without_tls(address: str) -> None:
 def test_an_issuer_needs_tls_unless_it_is_on_this_machine() -> None:
     issuers: TypeAdapter[Any] = TypeAdapter(Settings.model_fields["oidc_issuer"].rebuild_annotation())
     assert issuers.validate_python(f"{SECURE[0]}/") == SECURE[0]
-    with pytest.raises(ValidationError, match="needs https://"):
+    with pytest.raises(ValidationError, match="must begin with https://"):
         issuers.validate_python(OPEN[0])

@@ -46,7 +46,7 @@ def test_a_form_with_errors_keeps_its_input_except_the_password(service: Service
     assert "too short" not in answer.text
     taken = sign_up(service, name="", handle="ada")
     assert taken.status_code == 409
-    assert "is called 'ada' already" in parse_html(taken.text).one(role="alert").text
+    assert "The name 'ada' is taken" in parse_html(taken.text).one(role="alert").text
 
 
 def test_signing_in_returns_to_the_previous_page(service: Service) -> None:
@@ -201,7 +201,7 @@ def test_a_forgotten_password(service: Service) -> None:
     assert send(service, "/new-password", {"link": link, "password": "a better password"}).status_code == 200
     used = send(service, "/new-password", {"link": link, "password": "a third password"})
     assert used.status_code == 404
-    assert "does not work" in parse_html(used.text).one(role="alert").text
+    assert "is invalid, expired or already used" in parse_html(used.text).one(role="alert").text
     assert send(service, "/signin", {"login": "grace", "password": "a better password", "next": "/"}).status_code == 200
 
 
@@ -265,7 +265,7 @@ def test_a_sign_in_link_signs_in_once_and_leads_to_its_page(service: Service) ->
     press(service, "/", "/signout")
     again = send(service, "/signin/link", fields)
     assert again.status_code == 404
-    assert "works once" in parse_html(again.text).one(role="alert").text
+    assert "is invalid, expired or already used" in parse_html(again.text).one(role="alert").text
     assert "kennel" not in service.http.cookies
 
 

@@ -242,7 +242,7 @@ def test_the_list_is_the_teams_own(service: Service) -> None:
     slug = service.competition()
     address = f"/competitions/{slug}/entries"
     enter(service, "ada")
-    assert "Your team has not entered yet" in read(service, address).one("main").text
+    assert "Your team has no entries yet" in read(service, address).one("main").text
     mine = service.scored("ada", slug, noise_images(10))
     service.scored("bob", slug, noise_images(11))
     waiting = service.submit("ada", slug, zip_of(noise_images(12))).json()

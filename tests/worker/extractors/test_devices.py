@@ -92,7 +92,7 @@ def test_without_a_gpu_only_auto_takes_the_cpu(monkeypatch: pytest.MonkeyPatch) 
 def test_a_new_process_reports_a_gpu_that_does_not_work() -> None:
     fault = device_fault("cuda:1")
     assert fault is not None
-    assert fault.startswith("The GPU 'cuda:1' does not work: Unavailable: The device 'cuda:1' was asked for")
+    assert fault.startswith("The GPU 'cuda:1' does not work: Unavailable: The device is set to 'cuda:1'")
 
 
 # Out of memory

@@ -246,7 +246,7 @@ def test_scores_that_cannot_be_repeated_are_one_sentence(
     error = refusal(service, entry)
     assert isinstance(error, Unavailable)
     assert error.slug == slug
-    assert error.message.startswith("The public score can't be repeated here: ")
+    assert error.message.startswith("The public score can't be repeated on this machine: ")
 
 
 def test_a_missing_reference_is_one_sentence(service: Service, entry: str) -> None:
