@@ -73,7 +73,7 @@ def test_the_refusal_without_weights_names_the_command_to_install_them(
             prepared(service, session, state, {})
         assert refusal.value.slug == "no-worker-with-weights"
         assert "`kennel weights install inception_v3 https://" in refusal.value.message
-        assert "where scorer@here runs" in refusal.value.message
+        assert "on the machine of scorer@here" in refusal.value.message
         installed = {**report, "extractors": {"inception_v3@1": "cd"}}
         worker_reports.write_report(session, "scorer@here", queues=["prepare"], **installed)
         session.expire_all()

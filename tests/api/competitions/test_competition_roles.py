@@ -307,7 +307,7 @@ def test_giving_up_an_accepted_role_needs_the_scope_organize(service: Service) -
 def test_the_role_commands(service: Service, terminal: CliTerminal) -> None:
     slug = service.competition()
     asked = terminal.run("admin", "role", "offer", slug, "bob", "reviewer", who="organizer")
-    assert asked.out.startswith(f"bob: reviewer of {slug}, asked at"), asked.err
+    assert asked.out.startswith(f"bob: reviewer of {slug}, offered at"), asked.err
     assert terminal.run("admin", "role", "decline", slug, who="bob").out == f"You have no role in {slug}.\n"
     assert terminal.run("admin", "role", "accept", slug, who="bob").status == 3, "the offer was declined"
     terminal.run("admin", "role", "offer", slug, "bob", "reviewer", who="organizer")

@@ -26,7 +26,7 @@ def test_a_generator_is_uploaded_and_its_result_is_shown(
     file.write_bytes(b"PK\3\4")
     assert terminal.run("generator", entry, file).status == ExitCode.USAGE, "--latent is missing"
     refused = terminal.run("generator", entry, file, "--latent", "12")
-    assert (refused.status, "This is a zip" in refused.err) == (ExitCode.FAULTY, True)
+    assert (refused.status, "This file is a zip" in refused.err) == (ExitCode.FAULTY, True)
     file.write_bytes(generator_with_operator("Erf2"))
     uploaded = terminal.run("generator", entry, file, "--latent", "12", "--json")
     assert (uploaded.status, uploaded.document["state"], uploaded.document["latent"]) == (ExitCode.DONE, "waiting", 12)
