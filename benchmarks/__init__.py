@@ -1,1 +1,1 @@
-"""Benchmarks of speed and load, and reproductions of papers. README.md lists their pages and commands."""
+"""Benchmarks of speed and load, and reproductions of papers. README.md lists pages and commands."""

@@ -1,6 +1,6 @@
-"""``python -m benchmarks NAME ...``: measure what is named, store the results and write their pages.
+"""``python -m benchmarks NAME ...``: run benchmarks, store the results and write their pages.
 
-A name is that of a benchmark, or of a group. Each benchmark has a process of its own.
+A name is that of a benchmark or a group. Each benchmark runs in a separate process.
 """
 
 import argparse
@@ -21,8 +21,10 @@ from benchmarks.harness.results import HERE, RESULTS, BenchmarkResult, read_resu
 
 
 class Benchmark(NamedTuple):
-    """A module with ``measure(size, folder, run)``, sizes ``FULL`` and ``QUICK``, and either ``findings(result)`` or
-    ``parts()``, which has the text of each part of its page."""
+    """A module with ``measure(size, folder, run)`` and the sizes ``FULL`` and ``QUICK``.
+
+    It also has either ``findings(result)`` or ``parts()``, the text of each part of its page.
+    """
 
     module: str
     page: str
@@ -32,19 +34,21 @@ class Benchmark(NamedTuple):
         return importlib.import_module(f"benchmarks.{self.module}")
 
 
-def _each(package: str, *names: str) -> dict[str, Benchmark]:
+def _benchmarks_in(package: str, *names: str) -> dict[str, Benchmark]:
     return {name: Benchmark(f"{package}.{name}", name.upper()) for name in names}
 
 
 GROUPS: Mapping[str, Mapping[str, Benchmark]] = {
-    "speed": _each(
+    "speed": _benchmarks_in(
         "speed",
         *("scoring", "frechet", "neighbours", "tracks", "references", "standings", "queue", "evidence"),
         *("shared_images", "releases", "busy_core", "host_stages", "commands", "everyday"),
     ),
-    "load": _each("load", "reads_beside_uploads", "event_streams", "held_attacks", "last_hour", "soak", "start"),
+    "load": _benchmarks_in(
+        "load", "reads_beside_uploads", "event_streams", "held_attacks", "last_hour", "soak", "start"
+    ),
     "scale": {f"scale_cpu_{workers}": Benchmark("scale.parts", "SCALE", f"CPU_{workers}") for workers in (1, 4, 16, 64)}
-    | _each("scale", "thousand"),
+    | _benchmarks_in("scale", "thousand"),
     "papers": {
         "interval_coverage": Benchmark("papers.interval_coverage", "COVERAGE"),
         "picked_images": Benchmark("papers.picked_images", "PICKED"),
@@ -56,7 +60,7 @@ BENCHMARKS = {name: benchmark for group in GROUPS.values() for name, benchmark i
 
 
 def measure(name: str, size: str, folder: Path = RESULTS, *, run: Runner = run_apart) -> BenchmarkResult:
-    """Measure one benchmark and store its result. ``size`` is the name of one of the module's sizes."""
+    """Run one benchmark and store its result. ``size`` is the name of one of the module's sizes."""
     module, measured_with = BENCHMARKS[name].load(), machine()
     with TemporaryDirectory(prefix="kennel-bench-") as scratch:
         measured = module.measure(getattr(module, size), Path(scratch), run)
@@ -83,12 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = [*GROUPS, *BENCHMARKS]
     parser.add_argument("names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
     kinds = parser.add_mutually_exclusive_group()
-    kinds.add_argument("--quick", action="store_true", help="measure tiny sizes, print the result, store nothing")
-    kinds.add_argument("--render", action="store_true", help="measure nothing, write the pages from stored results")
+    kinds.add_argument("--quick", action="store_true", help="measure tiny sizes, print the result and store nothing")
+    kinds.add_argument("--render", action="store_true", help="write the pages from stored results without measuring")
     options = parser.parse_args(arguments)
-    chosen = [each for name in options.names for each in GROUPS.get(name, [name])]
+    chosen = [benchmark for name in options.names for benchmark in GROUPS.get(name, [name])]
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    # Each upload is read by a new process, which would compile every module where the machine forbids to keep them.
+    # A new process reads each upload. Without stored bytecode it would compile every module again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for name in chosen:
         if len(chosen) > 1 and not options.render:

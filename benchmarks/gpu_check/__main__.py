@@ -1,4 +1,4 @@
-"""``python -m benchmarks.gpu_check [--device cuda:0]``: checks a GPU and prints Markdown.
+"""``python -m benchmarks.gpu_check [--device cuda:0]``: check a GPU and print Markdown.
 
 Exit status: 0 if all checks pass, 1 if one fails, 2 if there is no such GPU.
 """
@@ -34,7 +34,7 @@ from scorer.extractors.options import parse_device
 
 
 def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, bool]:
-    """The page, and whether all checks passed. ``Unavailable`` without the device."""
+    """Return the page, and whether all checks passed. Raises ``Unavailable`` without the device."""
     begun = time.perf_counter()
     device = device_of(options)
     if device.type == "cuda":
@@ -45,16 +45,16 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
         found.append(measured_peaks(device, plan.copied_bytes, plan.matrix_side))
         return "below", True
 
-    checks = [outcome_of("GPU", "its roof", "no error", check=measure_peaks)]
+    checks = [outcome_of("GPU", "roof", "no error", check=measure_peaks)]
     throughputs: list[Throughput] = []
     for name in plan.networks if found else ():
         print(f"{name} ...", file=sys.stderr, flush=True)
         outcomes, throughput = check_network(name, options, plan, peaks=found[0], folder=folder)
         checks += outcomes
         throughputs += [] if throughput is None else [throughput]
-        gc.collect()  # a network's memory is the next one's
+        gc.collect()  # the next network needs the memory
     if device.type == "cuda":
-        print("no memory, an error of CUDA ...", file=sys.stderr, flush=True)
+        print("missing memory, CUDA error ...", file=sys.stderr, flush=True)
         checks += check_faults(plan.networks[0], options, device, folder=folder)
     return page_of(
         facts_of(device), found, checks, throughputs=throughputs, seconds=time.perf_counter() - begun

@@ -1,4 +1,4 @@
-"""What a check found, and the sizes of a run."""
+"""The outcome of a check, and the sizes of a run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ PASSED, FAILED, NO_GPU = 0, 1, 2
 class Plan:
     networks: tuple[str, ...] = ("inception_v3", "nasnetalarge", "inception_2015", "efficientnet_lite0")
     compared: int = 64
-    """Images whose features are compared."""
+    """Number of images for comparing features."""
     seconds: float = 15.0
-    """Roughly how long the throughput of a network is measured."""
+    """Approximate time for measuring a network's throughput."""
     max_images: int = 10_000
     matrix_side: int = 8192
-    """Rows of the square matrices whose product is timed."""
+    """Rows of the square matrices in the timed product."""
     copied_bytes: int = 2**30
-    """Size of the copy that is timed."""
+    """Size of the timed copy."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Images per second of a network, beside the bound of this device's measured peaks."""
+    """Images per second of a network, with the bound from this device's measured peaks."""
 
     network: str
     batch_size: int
@@ -55,16 +55,16 @@ class Throughput:
 
 
 def outcome_of(subject: str, name: str, demanded: str, *, check: Callable[[], tuple[str, bool]]) -> Check:
-    """The line of one check, which returns what it found and whether that is enough. An error fails it."""
+    """The line of one check. ``check`` returns its finding and whether it passed; an error fails it."""
     try:
         found, passed = check()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it belongs on the page
+    except Exception as error:  # noqa: BLE001 - any error belongs on the page
         found, passed = f"{type(error).__name__}: {next(iter(str(error).strip().splitlines()), 'no message')}", False
     return Check(subject, name, found, demanded, passed)
 
 
 def all_passed(checks: Iterable[Check]) -> bool:
-    """Whether every check passed, and there was one."""
+    """Whether there was a check and every check passed."""
     results = [check.passed for check in checks]
     return bool(results) and all(results)
 
@@ -74,7 +74,7 @@ FACTS = ("processor", "cores", "system", "commit", "date", "versions")
 
 
 def facts_of(device: torch.device) -> dict[str, str]:
-    """What a page tells of the machine and the code, and what a device and its driver call themselves."""
+    """The page's facts about machine, code, device and driver."""
     facts = {name: value for name, value in machine().items() if name in FACTS}
     if device.type != "cuda":
         return facts | {"device": "a CPU: a rehearsal, which says nothing about GPUs"}
@@ -98,32 +98,32 @@ def page_of(
 ) -> str:
     failed = [check for check in checks if not check.passed]
     verdict = "passed" if all_passed(checks) else f"FAILED: {len(failed)} of {len(checks)} checks"
-    checked = [(each.subject, each.name, each.found, each.demanded, "ok" if each.passed else BAD) for each in checks]
+    checked = [(row.subject, row.name, row.found, row.demanded, "ok" if row.passed else BAD) for row in checks]
     timed = [
         (
-            each.network,
-            f"{each.rate:,.0f}",
-            f"{each.rate / each.bound:.0%}",
-            f"{each.bound:,.0f}",
-            str(each.batch_size),
-            "" if each.gibibytes is None else f"{each.gibibytes:.1f}",
-            str(each.images),
+            network.network,
+            f"{network.rate:,.0f}",
+            f"{network.rate / network.bound:.0%}",
+            f"{network.bound:,.0f}",
+            str(network.batch_size),
+            "" if network.gibibytes is None else f"{network.gibibytes:.1f}",
+            str(network.images),
         )
-        for each in throughputs
+        for network in throughputs
     ]
     columns = ("network", "images/s", "of the roof", "roof, images/s", "batch", "memory, GiB", "images timed")
     roof = [
-        f"Roof, measured here: {each.flops / 1e12:.2f} TFLOP/s in float32 without TF32 (a product of matrices), "
-        f"{each.bandwidth / 1e9:,.0f} GB/s (a copy, read and written)."
-        for each in peaks
+        f"Roof, measured here: {device.flops / 1e12:.2f} TFLOP/s in float32 without TF32 (a product of matrices), "
+        f"{device.bandwidth / 1e9:,.0f} GB/s (a copy, read and written)."
+        for device in peaks
     ]
     parts = [
         f"# GPU check: {verdict}",
         "\n".join(table(("", ""), facts.items())),
-        "\n".join(table(("", "check", "found", "demanded", ""), checked)),
+        "\n".join(table(("", "check", "found", "required", ""), checked)),
         *roof,
         "\n".join(table(columns, timed)),
-        f"It took {seconds:.0f} s. Weights are seeded random numbers where no package has trained ones.",
+        f"The checks took {seconds:.0f} s. Weights are seeded random numbers if no package has trained ones.",
     ]
     return "\n\n".join(parts) + "\n"
 

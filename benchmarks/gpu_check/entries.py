@@ -1,9 +1,9 @@
-"""``python -m benchmarks.gpu_check.entries [--device cuda:0]``: has the whole service score entries on a GPU.
+"""``python -m benchmarks.gpu_check.entries [--device cuda:0]``: score entries on a GPU with the whole service.
 
-The service is that of ``kennel up`` in a temporary folder: web process, database, queue, a worker that checks, one
-whose two processes take turns on the GPU, one for what needs no GPU. Entries are zips of noise, which PNG compresses
-less than photographs; weights are seeded random numbers. It prints Markdown: seconds of each entry, and the GPU's idle
-share as ``/metrics`` tells it.
+The service of ``kennel up`` runs in a temporary folder, with web process, database, queue and three workers. One worker
+checks, one has two processes that take turns on the GPU, and one does the work without GPU. Entries are zips of noise,
+which PNG compresses less than photographs; weights are seeded random numbers. The command prints Markdown with the
+seconds of each entry and the GPU's idle share from ``/metrics``.
 """
 
 import argparse
@@ -41,7 +41,7 @@ EVERY_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class Size:
-    """How many entries of how many images; the images of each reference set; the networks of both tracks."""
+    """Numbers of entries, images per entry and images of each reference set; the networks of both tracks."""
 
     entries: int = 6
     images: int = 10_000
@@ -52,19 +52,19 @@ class Size:
 
 @dataclass
 class Observed:
-    """When what happened, in seconds since the first upload began."""
+    """Moments of events, in seconds since the first upload began."""
 
     uploaded: list[float] = field(default_factory=list)
     public: dict[str, float] = field(default_factory=dict)
     private: dict[str, float] = field(default_factory=dict)
     busy: list[tuple[float, float]] = field(default_factory=list)
-    """Moments, and the seconds for which the GPU had computed until then."""
+    """Moments, and the GPU's seconds of computing until then."""
 
 
 def watch(
     service: LoadedService, people: Sequence[Participant], zips: Sequence[bytes], *, busy_seconds: Callable[[], float]
 ) -> Observed:
-    """Submit all zips, one by each person, and look until the last one has both scores."""
+    """Submit all zips, one per person, and poll until the last one has both scores."""
     seen, begun, entries = Observed(busy=[(0.0, busy_seconds())]), time.monotonic(), []
     with httpx.Client(base_url=service.url, timeout=TIMEOUT, trust_env=False) as http:
         for person, content in zip(people, zips, strict=True):
@@ -109,11 +109,11 @@ def measure(device: str, size: Size) -> Observed:
             open_competition(service, SLUG, references, say=_say, image_count=size.images, image_size=SIDE, **tracks)
             people = add_participants(service, size.entries)
             busy = partial(_forward_seconds, f"{service.url}/metrics", token, device.partition(":")[0])
-            return watch(service, people, [each.result() for each in zips], busy_seconds=busy)
+            return watch(service, people, [content.result() for content in zips], busy_seconds=busy)
 
 
 def _forward_seconds(url: str, token: str, device: str) -> float:
-    """For how long the device has computed, as the service's metrics have it."""
+    """The device's seconds of computing so far, from the service's metrics."""
     answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=TIMEOUT, trust_env=False)
     families = text_string_to_metric_families(answer.raise_for_status().text)
     samples = [sample for family in families for sample in family.samples if sample.name == FORWARD_SECONDS]

@@ -1,7 +1,7 @@
-"""What happens on this GPU without memory, and after an error of CUDA. Needs CUDA.
+"""Checks of a GPU without enough memory and after a CUDA error. They need CUDA.
 
-``python -m benchmarks.gpu_check.faults cuda:0`` provokes the error and prints what Kennel takes it for. It is a process
-of its own, since nothing works on the GPU in it afterwards.
+``python -m benchmarks.gpu_check.faults cuda:0`` provokes the error and prints Kennel's interpretation. It runs in a
+separate process, because nothing in that process can use the GPU afterwards.
 """
 
 import subprocess
@@ -21,7 +21,7 @@ from worker.runtime.device_probe import device_fault
 
 SECONDS = 120
 SHARE = 0.6
-"""Of the memory that a network takes: what it is left with."""
+"""The share of a network's memory that remains for it."""
 
 
 def check_faults(name: str, options: ExtractorOptions, device: torch.device, *, folder: Path) -> list[Check]:
@@ -32,13 +32,13 @@ def check_faults(name: str, options: ExtractorOptions, device: torch.device, *, 
             "a smaller batch, no failure",
             check=lambda: _crowd(name, options, device, folder=folder),
         ),
-        outcome_of("GPU", "an error of CUDA is taken for a loss", "yes", check=lambda: _lose(device)),
-        outcome_of("GPU", "it computes for the process after that", "yes", check=lambda: _probed(device)),
+        outcome_of("GPU", "a CUDA error counts as device loss", "yes", check=lambda: _lose(device)),
+        outcome_of("GPU", "it computes for the next process", "yes", check=lambda: _probed(device)),
     ]
 
 
 def _crowd(name: str, options: ExtractorOptions, device: torch.device, *, folder: Path) -> tuple[str, bool]:
-    """Load a network, then once more with less memory than it took."""
+    """Load a network, then load it again with less memory than it took."""
     spec = spec_of(name)
     write_weights(spec, folder)
     options = replace(options, weights_dir=folder)
@@ -79,7 +79,7 @@ def _probed(device: torch.device) -> tuple[str, bool]:
 
 
 def lose(device: torch.device) -> None:
-    """Read beyond the end of an array, which a kernel notices on the GPU."""
+    """Read beyond the end of an array. A kernel on the GPU notices it."""
     values = torch.zeros(1, device=device)
     values[torch.tensor([7]).to(device)].sum()
     torch.cuda.synchronize(device)

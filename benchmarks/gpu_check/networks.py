@@ -1,4 +1,4 @@
-"""Each network on the device: it loads, is captured, equals the CPU and itself, and so many images a second."""
+"""Checks of each network on the device: loading, capture, equality with the CPU and itself, images per second."""
 
 import time
 from dataclasses import replace
@@ -20,14 +20,17 @@ from scorer.metrics.memorization import nearest
 
 Images = NDArray[np.uint8]
 Found = tuple[str, bool]
-"""What a check found, and whether that is enough."""
+"""The finding of a check, and whether it passed."""
 SIDE = 64
-"""Pixels: as in the competition of 2019."""
+"""Pixels, as in the competition of 2019."""
 MAX_FROM_CPU = 1e-4
-"""Relative, of one image's features in the norm. Libraries add in different orders and may use Winograd's algorithm; a
-wrong layer, padding or normalisation is larger by far."""
+"""Relative difference of one image's features, in the norm.
+
+Libraries add in different orders and may use Winograd's algorithm. A wrong layer, padding or normalisation causes a
+much larger difference.
+"""
 MAX_FROM_UNCAPTURED = 1e-5
-"""Relative: the same kernels in a graph and out of it."""
+"""Relative difference of the same kernels inside and outside a graph."""
 
 
 def noise(count: int, seed: int = 0) -> Images:
@@ -49,7 +52,7 @@ def load_on(spec: ExtractorSpec, options: ExtractorOptions) -> TorchExtractor:
 def check_network(
     name: str, options: ExtractorOptions, plan: Plan, *, peaks: Device, folder: Path
 ) -> tuple[list[Check], Throughput | None]:
-    """Check one network, with seeded weights where no package has trained ones. No throughput if it does not load."""
+    """Check one network, with seeded weights if no package has trained ones. No throughput if it does not load."""
     spec = spec_of(name)
     write_weights(spec, folder)
     options = replace(options, weights_dir=folder)
@@ -92,7 +95,7 @@ def _within(difference: float, bound: float) -> Found:
 
 def _compare_with_uncaptured(extractor: TorchExtractor, images: Images, _: ExtractorOptions) -> Found:
     captured = extractor.features(images)
-    extractor.release_graphs()  # what comes next needs their memory
+    extractor.release_graphs()  # the next call needs their memory
     return _within(distance(captured, extractor.uncaptured_features(images)), MAX_FROM_UNCAPTURED)
 
 
@@ -110,31 +113,31 @@ def _repeat(extractor: TorchExtractor, images: Images, options: ExtractorOptions
         "in another order": extractor.features(images[order])[np.argsort(order)],
     }
     extractor.release_graphs()
-    anew = load_on(extractor.spec, replace(options, batch_size=extractor.batch_size))
-    others["loaded again"] = anew.features(images)
+    reloaded = load_on(extractor.spec, replace(options, batch_size=extractor.batch_size))
+    others["loaded again"] = reloaded.features(images)
     faults = [how for how, other in others.items() if not np.array_equal(features, other)]
     return (f"not equal: {', '.join(faults)}" if faults else "equal: " + ", ".join(others)), not faults
 
 
 def _compare_neighbours(extractor: TorchExtractor, images: Images, _: ExtractorOptions) -> Found:
-    """Each image's nearest among all, mirrored, with the shortlist made on the device and by the CPU."""
+    """Compare nearest mirrored images with shortlists from the device and from the CPU."""
     features, others = extractor.features(images), extractor.features(np.ascontiguousarray(images[:, :, ::-1]))
     on_device, on_cpu = (
-        nearest(features, others, shortlister=each) for each in (extractor.shortlister, host_shortlist)
+        nearest(features, others, shortlister=shortlister) for shortlister in (extractor.shortlister, host_shortlist)
     )
     equal = np.array_equal(on_device.index, on_cpu.index) and np.array_equal(on_device.distance, on_cpu.distance)
     return ("equal" if equal else "not equal"), equal
 
 
 def _throughput(extractor: TorchExtractor, plan: Plan, peaks: Device) -> Throughput:
-    """Features of as many images as take about ``plan.seconds``, from the host's memory and back."""
+    """Time features for about ``plan.seconds``, from the host's memory and back."""
     trial = noise(min(2 * extractor.batch_size, plan.max_images))
     count = min(plan.max_images, max(len(trial), int(plan.seconds * _rate(extractor, trial))))
     images = noise(count)
     work = count_cost(extractor.spec.name)
     on_gpu = extractor.provenance["device"] == "cuda"
     if on_gpu:
-        extractor.release_graphs()  # the peak so far is that of the batch which was found too large
+        extractor.release_graphs()  # the peak so far is that of a batch size that was too large
         torch.cuda.reset_peak_memory_stats()
     return Throughput(
         extractor.spec.name,

@@ -1,4 +1,4 @@
-"""The work of an image in a network, counted, and the bounds that a device's peaks set (Williams et al. 2009)."""
+"""The counted work of an image in a network, and the bounds from a device's peaks (Williams et al. 2009)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class Device:
 
     name: str
     flops: float
-    """Float32 without tensor cores, per second: TF32 is not for final scores."""
+    """Float32 operations per second without tensor cores, since final scores use no TF32."""
     bandwidth: float
     """Bytes per second of its memory."""
 
@@ -31,11 +31,11 @@ class Device:
 @dataclass(frozen=True)
 class Work:
     flops: float
-    """A multiplication with its addition counts two."""
+    """A multiplication with its addition counts as two."""
     traffic: float
     """Bytes read and written if every operator goes through memory."""
     min_traffic: float
-    """Bytes that convolutions alone read and write: everything between them fused."""
+    """Bytes that convolutions alone read and write, with everything between them fused."""
     weights: float
     """Bytes, read once a batch."""
 
@@ -55,7 +55,7 @@ class _Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if not func.is_view and "empty" not in func.name():
-            traffic = sum(_bytes(each) for each in tree_leaves((args, kwargs, result)))
+            traffic = sum(_bytes(leaf) for leaf in tree_leaves((args, kwargs, result)))
             self.all += traffic
             self.convolutions += traffic if "conv" in func.name() else 0
         return result
@@ -78,7 +78,7 @@ def count_cost(name: str) -> Work:
     traffic = _Traffic()
     with torch.inference_mode(), flops, traffic:
         network.eval()(image)
-    weights = sum(_bytes(each) for each in network.parameters())
+    weights = sum(_bytes(weight) for weight in network.parameters())
     return Work(flops.get_total_flops(), traffic.all - weights, traffic.convolutions - weights, weights)
 
 
@@ -86,7 +86,7 @@ REPEATS = 5
 
 
 def measured_peaks(device: torch.device, copied_bytes: int, matrix_side: int) -> Device:
-    """The roofs as the device's fastest copy and product reach them, in the arithmetic of final scores (no TF32)."""
+    """Measure the roofs with the device's fastest copy and product, in the arithmetic of final scores (no TF32)."""
     source = torch.ones(copied_bytes // 4, device=device)
     matrix = torch.ones(matrix_side, matrix_side, device=device)
     with exact_arithmetic(ExtractorOptions().resolved_threads):

@@ -1,7 +1,7 @@
 """``python -m benchmarks.harness.http_load TASK``: a closed-loop HTTP load generator.
 
-Every reader sends its next request as soon as it has the answer to the last. The generator is a separate process with
-one thread, so that the server is measured and not the client. Each reader has its own address in the loopback network.
+Every reader sends its next request as soon as it has the previous answer. The generator is a separate process with one
+thread, so the numbers are the server's, not the client's. Each reader has its own address in the loopback network.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from benchmarks.harness.isolation import ROOT, Run
 
 @dataclass(frozen=True)
 class Load:
-    """A request, the number of concurrent readers that repeat it, and for how many seconds."""
+    """A request, the number of concurrent readers that repeat it, and the seconds of repetition."""
 
     port: int
     path: str
@@ -26,15 +26,14 @@ class Load:
     seconds: float
     headers: dict[str, str] = field(default_factory=dict)
     first: int = 0
-    """The number of the first reader, from which follows its address."""
+    """The number of the first reader. It determines the reader's address."""
 
 
 Answer = tuple[int, float]
-"""A status, and the milliseconds until the whole answer was there."""
+"""A status, and the milliseconds until the whole answer had arrived."""
 
 
 async def _read(load: Load, number: int) -> list[Answer]:
-    """All answers that one reader gets."""
     address = f"127.0.{1 + number // 250}.{1 + number % 250}"
     reader, writer = await asyncio.open_connection("127.0.0.1", load.port, local_addr=(address, 0))
     lines = [f"GET {load.path} HTTP/1.1", "Host: kennel", *(f"{k}: {v}" for k, v in load.headers.items())]
@@ -52,7 +51,7 @@ async def _read(load: Load, number: int) -> list[Answer]:
 
 
 async def measure_load(load: Load) -> Run:
-    """Run the load: responses per second by status, how many were errors, and latencies in milliseconds."""
+    """Run the load. Returns responses per second by status, the number of errors, and latencies in milliseconds."""
     start = time.perf_counter()
     parts = await asyncio.gather(*(_read(load, load.first + number) for number in range(load.readers)))
     seconds = time.perf_counter() - start
@@ -70,7 +69,7 @@ async def measure_load(load: Load) -> Run:
 
 
 def measure_load_apart(load: Load) -> Run:
-    """:func:`measure_load` in a process of its own."""
+    """Run :func:`measure_load` in a separate process."""
     command = [sys.executable, "-m", "benchmarks.harness.http_load", json.dumps(asdict(load))]
     run: Run = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     return run

@@ -1,5 +1,8 @@
-"""Benchmark runs, each in a process of its own, so that no run is affected by another's allocator, threads or caches;
-contenders that run in turn, so that disturbances of the machine affect all of them alike; calls at the same moment."""
+"""Ways to run benchmarks: in separate processes, in turn, and at the same moment.
+
+A separate process protects a run from another run's allocator, threads and caches. Contenders run in turn, so a
+disturbance of the machine affects all of them.
+"""
 
 import importlib
 import json
@@ -21,20 +24,20 @@ import psutil
 
 log = logging.getLogger(__name__)
 THREADS = 2
-"""The same for all contenders: threads of OpenMP, of the BLAS libraries and of torch."""
+"""Threads of OpenMP, the BLAS libraries and torch, equal for all contenders."""
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR")
 ROOT = Path(__file__).parents[2]
 
 FORK_SERVER = "scorer.confinement.fork_server"
-"""Its name alone: imported, it would add to the memory that is measured."""
+"""Only its name, because an import would add to the measured memory."""
 
 Run = dict[str, float]
-"""What one run of one contender measured, by name: ``seconds``, ``fid``, ``peak_bytes``, ..."""
+"""Measurements of one run of one contender, by name: ``seconds``, ``fid``, ``peak_bytes``, ..."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A function (``module:name``) and its keyword arguments, which JSON can hold; it returns a :data:`Run`."""
+    """A function (``module:name``) that returns a :data:`Run`, and its keyword arguments as JSON values."""
 
     function: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -52,8 +55,8 @@ def run_here(task: Task) -> Run:
 def run_apart(task: Task) -> Run:
     """Call the function in a new process with :data:`THREADS` threads, and add its ``peak_bytes``.
 
-    The numbers of threads are in the environment before numpy or torch is imported. The process's output is shown
-    only if it fails, in the ``RuntimeError``.
+    The environment has the numbers of threads before numpy or torch is imported. If the process fails, the
+    ``RuntimeError`` has its output.
     """
     threads = {f"{library}_NUM_THREADS": str(THREADS) for library in _LIBRARIES}
     with TemporaryDirectory() as folder:
@@ -76,9 +79,9 @@ def interleaved(
     run: Runner,
     max_rounds: Mapping[str, int] | None = None,
 ) -> dict[str, list[Run]]:
-    """Run every contender's function (``module:name``) once per round; the runs by contender's name, in order.
+    """Run every contender's function (``module:name``) once per round. Returns the runs by contender, in order.
 
-    ``max_rounds`` has the contenders that run fewer rounds.
+    ``max_rounds`` names the contenders with fewer rounds.
     """
     runs: dict[str, list[Run]] = {name: [] for name in contenders}
     for number in range(rounds):
@@ -95,8 +98,7 @@ MEETING_SECONDS = 600.0
 
 
 def at_once(function: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
-    """Call a function with each of these arguments in its own process. Where it calls :func:`meet` it waits for the
-    others."""
+    """Call a function with each of these arguments in its own process. :func:`meet` waits for the other processes."""
     context = get_context("spawn")
     barrier = context.Barrier(len(arguments), timeout=MEETING_SECONDS)
     with ProcessPoolExecutor(len(arguments), context, _know, (barrier,)) as processes:
@@ -112,31 +114,31 @@ def meet() -> None:
 
 
 def peak_bytes(process: int | str = "self") -> int:
-    """Peak resident memory in bytes, mapped files included, of this process or of the one with that number.
+    """Peak resident memory in bytes, including mapped files, of this process or the one with that number.
 
-    It is Linux' VmHWM, which starts at zero with each program. ``ru_maxrss`` does not: right after ``fork`` a child has
-    its parent's memory, and that stays in its maximum.
+    It is Linux' VmHWM, which starts at zero with each program. ``ru_maxrss`` does not: after ``fork`` it includes the
+    parent's memory.
     """
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) * 1024
 
 
 def timed(act: Callable[[], object]) -> Run:
-    """Call a function; ``seconds`` by the clock, ``cpu_seconds`` of processors."""
+    """Call a function. Returns ``seconds`` of the clock and ``cpu_seconds`` of processors."""
     cpu, start = _processor_seconds(), time.perf_counter()
     act()
     return {"seconds": time.perf_counter() - start, "cpu_seconds": _processor_seconds() - cpu}
 
 
 def _processor_seconds() -> float:
-    """Of this process, of the children that it has waited for, and of its limited processes."""
+    """Of this process, the children that it has waited for, and its limited processes."""
     spent = os.times()
     waited_for = spent.children_user + spent.children_system
     return spent.user + spent.system + waited_for + forked_seconds(psutil.Process())
 
 
 def forked_seconds(owner: psutil.Process) -> float:
-    """Processor seconds so far of a process's fork server, and of the processes of it that have ended."""
+    """Processor seconds so far of a process's fork server and of the ended processes of that server."""
     seconds = 0.0
     for child in owner.children():
         try:

@@ -11,12 +11,12 @@ from benchmarks.harness.isolation import ROOT, THREADS
 
 PACKAGES = ["numpy", "scipy", "torch", "timm", "pillow", "torchmetrics", "torch-fidelity", "pytorch-fid", "clean-fid"]
 WRITTEN = tuple(f":(exclude,glob)benchmarks/{path}" for path in ("*.md", "results/**", "figures/**", "query_plans/**"))
-"""Git's patterns without the files that benchmarks write."""
+"""Git patterns that exclude the files written by benchmarks."""
 
 
 def machine() -> dict[str, str]:
     """Processor, cores, memory, system, threads, date and time (UTC), commit, and the versions of :data:`PACKAGES`."""
-    installed = {each.name.lower(): each.version for each in distributions()}
+    installed = {package.name.lower(): package.version for package in distributions()}
     return {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
@@ -30,8 +30,7 @@ def machine() -> dict[str, str]:
 
 
 def _commit(root: Path = ROOT) -> str:
-    """The checked-out commit, ``-dirty`` if files other than those of :data:`WRITTEN` differ from it; empty outside a
-    git repository."""
+    """The checked-out commit, with ``-dirty`` if files outside :data:`WRITTEN` differ; empty outside git."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()

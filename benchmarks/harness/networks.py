@@ -1,5 +1,7 @@
-"""The networks that are timed: Kennel's extractor, and for peers the same network as timm makes it. Seeded random
-weights stand in where the operator has to supply trained ones."""
+"""The timed networks: Kennel's extractor, and for peers the same network from timm.
+
+Seeded random weights replace trained ones that the operator would have to supply.
+"""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -29,13 +31,13 @@ _SMALL = replace(
 
 
 def seeded_state(architecture: str) -> dict[str, Tensor]:
-    """Weights of timm's ``architecture`` under timm's names; see :func:`seeded`."""
+    """Weights of timm's ``architecture`` with timm's names; see :func:`seeded`."""
     with torch.device("meta"):
         return seeded(timm.create_model(architecture, pretrained=False).state_dict())
 
 
 def seeded(shapes: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Random tensors of these shapes, scaled so that activations neither vanish nor explode (He et al. 2015)."""
+    """Random tensors of these shapes, scaled to keep activations from vanishing or exploding (He et al. 2015)."""
     generator = torch.Generator().manual_seed(0)
     state = {}
     for name, like in shapes.items():
@@ -55,31 +57,31 @@ def spec_of(name: str) -> ExtractorSpec:
 
 
 def write_weights(spec: ExtractorSpec, folder: Path) -> None:
-    """Write seeded weights into the operator's folder, for a network whose trained weights come in no package."""
+    """Write seeded weights into the operator's folder if no package has trained weights of this network."""
     if spec.weights_package is None:
         save_file(seeded(unfilled_network(spec).state_dict()), folder / f"{spec.name}.safetensors")
 
 
 def extractor_of(spec: ExtractorSpec, folder: Path) -> Extractor:
-    """Kennel's extractor, as a worker on a CPU loads it."""
+    """Load Kennel's extractor as a worker on a CPU does."""
     return load_spec(spec, _options(folder))
 
 
 def load_spec(spec: ExtractorSpec, options: ExtractorOptions) -> Extractor:
-    """An extractor of the catalogue, or ``small``, with these options."""
+    """Load an extractor of the catalogue, or ``small``."""
     if spec == _SMALL:
         return TorchExtractor(spec, weights.read_weights(spec, options), options)
     return load(spec.identity, options=options)
 
 
 def plain_network(spec: ExtractorSpec, folder: Path) -> nn.Module:
-    """timm's module up to its global pool with the same weights, (b, 3, s, s) to (b, d)."""
+    """timm's module up to its global pool, with the same weights; (b, 3, s, s) to (b, d)."""
     module: nn.Module = timm.create_model(str(spec.architecture), pretrained=False)
     if spec.weights_package is None:
         module.load_state_dict(seeded_state(str(spec.architecture)))
     else:
         state = torch.load(weights.read_weights(spec, _options(folder)).path, weights_only=True)
-        # The package's names differ; its order is timm's.
+        # The package has other names, but timm's order.
         names = [name for name in module.state_dict() if not name.endswith("num_batches_tracked")]
         values = [value for name, value in state.items() if not name.endswith("num_batches_tracked")]
         module.load_state_dict(dict(zip(names, values, strict=True)), strict=False)
@@ -112,7 +114,7 @@ class Stopwatch:
 
 @contextmanager
 def outermost_forwards() -> Iterator[Stopwatch]:
-    """Measure every call of a torch module that is not within another module's call."""
+    """Measure every call of a torch module that is not inside another module's call."""
     watch = Stopwatch()
     hooks = [
         nn.modules.module.register_module_forward_pre_hook(watch.enter),
@@ -128,8 +130,8 @@ def outermost_forwards() -> Iterator[Stopwatch]:
 class PeerNetwork(nn.Module):
     """The plain network with the preprocessing that a peer leaves to its network; its forward pass is timed.
 
-    Images (b, 3, h, w) times ``scale`` are in 0..1; they are resized bilinearly to the network's size if they have
-    another, and normalised as Kennel's are.
+    Images (b, 3, h, w) times ``scale`` are in 0..1. They are resized bilinearly to the network's size if necessary, and
+    normalised like Kennel's.
     """
 
     def __init__(self, spec: ExtractorSpec, folder: Path, scale: float) -> None:
@@ -138,9 +140,9 @@ class PeerNetwork(nn.Module):
         self._network = plain_network(spec, folder)
         self._scale = scale
         self._side = spec.input_size
-        self._mean, self._std = (torch.tensor(each).view(3, 1, 1) for each in (spec.mean, spec.std))
+        self._mean, self._std = (torch.tensor(values).view(3, 1, 1) for values in (spec.mean, spec.std))
         self.watch = Stopwatch()
-        with torch.no_grad():  # once before timing, as Kennel's extractor does when it is loaded
+        with torch.no_grad():  # once before timing, as in Kennel's extractor
             self(torch.zeros((8, 3, self._side, self._side)))
         self.watch.seconds = 0.0
 

@@ -1,4 +1,4 @@
-"""Benchmark pages: prose is written by hand; the parts between two comments are rendered from stored results."""
+"""Benchmark pages. Prose is written manually; the parts between two comments are rendered from stored results."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ MAIN = "all"
 
 @dataclass(frozen=True)
 class Target:
-    """A claim that ``value`` is at least, or at most, ``bound``; both are shown with ``unit``.
+    """A claim that ``value`` is at least, or at most, ``bound``. ``unit`` is shown after both.
 
-    ``spread`` is that of the value over the rounds. The claim is undecided if the bound lies in it.
+    ``spread`` is the value's spread over the rounds. The claim is undecided if the bound is inside it.
     """
 
     claim: str
@@ -29,12 +29,12 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """Whether the claim holds; never for nan."""
+        """Whether the claim holds; False for nan."""
         return self.value >= self.bound if self.at_least else self.value <= self.bound
 
     @property
     def verdict(self) -> str:
-        """Whether the medians meet the bound, and all rounds agree."""
+        """Whether the medians meet the bound, and whether all rounds agree."""
         if self.spread and self.spread.minimum < self.bound < self.spread.maximum:
             return "**undecided**"
         return "met" if self.met else "**missed**"
@@ -60,7 +60,7 @@ class Findings:
 
 
 def seconds(runs: Sequence[Run], key: str = "seconds") -> str:
-    """The median, and in brackets the minimum and the maximum if there was more than one run."""
+    """The median, with minimum and maximum in brackets if there was more than one run."""
     spread = spread_of(runs, key)
     digits = 3 if spread.median < 1 else 2 if spread.median < 20 else 1
     text = f"{spread.median:.{digits}f}"
@@ -68,7 +68,7 @@ def seconds(runs: Sequence[Run], key: str = "seconds") -> str:
 
 
 def mebibytes(runs: Sequence[Run], key: str = "peak_bytes") -> str:
-    """The median of bytes, in MiB; empty if it was not measured."""
+    """The median of bytes, in MiB; empty if not measured."""
     return f"{median_of(runs, key) / 2**20:,.0f}" if key in runs[0] else ""
 
 
@@ -90,7 +90,7 @@ def markdown_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
 
 
 def machine_line(facts: Mapping[str, str], command: str = "") -> str:
-    """One sentence: when, with which command, on what machine and with which versions something was measured."""
+    """One sentence with date, command, machine and versions of a measurement."""
     system = f"{facts['processor']}, {facts['cores']} cores, {facts['memory']}, {facts['system']}"
     threads = f"{facts['threads']} thread{'s' if facts['threads'] != '1' else ''}"
     commit = f" at commit {facts['commit']}" if facts.get("commit") else ""
@@ -99,7 +99,6 @@ def machine_line(facts: Mapping[str, str], command: str = "") -> str:
 
 
 def targets_table(targets: Sequence[Target]) -> str:
-    """The claims with their bounds, values and verdicts."""
     rows = []
     for target in targets:
         bound = f"{'at least' if target.at_least else 'at most'} {target.bound:g}{target.unit}"
@@ -110,7 +109,7 @@ def targets_table(targets: Sequence[Target]) -> str:
 
 
 def results_text(results: Sequence[tuple[BenchmarkResult, Findings]]) -> str:
-    """The newest result in full, and the targets of those of other processor families."""
+    """The newest result in full, and the targets of the other processor families' results."""
     (newest, findings), *others = results
     notes = "\n".join(f"- {note}" for note in findings.notes)
     parts = [targets_table(findings.targets) if findings.targets else "", *map(str, findings.tables), notes]
@@ -128,7 +127,7 @@ def _source(result: BenchmarkResult) -> str:
 
 
 def rendered(page: str, parts: Mapping[str, str]) -> str:
-    """A page with the text of each of its ``parts``; ``LookupError`` if it has others."""
+    """The page with the text of each of its ``parts``; ``LookupError`` if the page has other parts."""
     names = [name for _, name, _ in PART.findall(page)]
     if sorted(names) != sorted(parts):
         raise LookupError(f"the page has the parts {', '.join(names)}; rendered were {', '.join(parts)}")

@@ -1,5 +1,7 @@
-"""Stored results: raw numbers with date, commit, processor and command, one JSON file per benchmark and processor
-family."""
+"""Stored results: raw numbers with date, commit, processor and command.
+
+There is one JSON file per benchmark and processor family.
+"""
 
 import json
 import re
@@ -32,13 +34,13 @@ class BenchmarkCase:
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """One measurement: the command, the machine with date and commit, and what was measured."""
+    """One measurement: the command, the machine with date and commit, and the measured numbers."""
 
     benchmark: str
     command: str
     machine: Mapping[str, str]
     measured: Any
-    """Cases as :class:`BenchmarkCase` has them, or another form that only the benchmark knows."""
+    """A list of :class:`BenchmarkCase`, or another form that only the benchmark knows."""
 
     @property
     def cases(self) -> list[BenchmarkCase]:
@@ -51,7 +53,7 @@ class BenchmarkResult:
 
 
 def write_result(result: BenchmarkResult, folder: Path = RESULTS) -> None:
-    """Store a result in place of the benchmark's earlier one of the same processor family."""
+    """Store a result. It replaces the benchmark's earlier one of the same processor family."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{result.benchmark}-{result.family}.json").write_text(json.dumps(asdict(result), indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""Ephemeral databases, and a large competition that is written straight into the tables by SQL."""
+"""Ephemeral databases, and a large competition inserted directly into the tables."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -61,21 +61,23 @@ INSERT INTO labels (submission_ref, label, note, author_id, created_at)
 SELECT ref, CASE WHEN copied_share > 0.5 OR ref % 3 = 0 THEN 'aug' ELSE 'legitimate' END, '', :account, finished_at
 FROM submissions WHERE competition_id = :competition AND ref % 499 = 0;
 """
-"""Every entry is measured on both tracks by a job each, under the thresholds of the first moment; every 499th has a
-decided label; half of the teams have picked. The rows that workers and triggers would write one by one are inserted at
-once."""
+"""Insert all rows that workers and triggers would write separately.
+
+One job per track has measured every entry, under the first thresholds. Every 499th entry has a decided label. Half of
+the teams have final picks.
+"""
 
 
 @contextmanager
 def migrated_servers() -> Iterator[tuple[Servers, str]]:
-    """Ephemeral servers with the tables, and the URL of the database for its superuser."""
+    """Ephemeral servers with the tables, and the superuser's URL of the database."""
     with ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url, APP)
         yield servers, admin_url_of(servers.postgres.admin_url, servers.postgres.app_url)
 
 
 def tiny_spec(slug: str, opens_at: datetime, **changes: Any) -> CompetitionSpec:
-    """A competition with the extractor ``tiny``, unless changed."""
+    """A competition with the extractor ``tiny``, unless ``changes`` name others."""
     tiny = TrackSpec(extractor="tiny")
     return CompetitionSpec(
         **{"slug": slug, "title": slug, "opens_at": opens_at, "public": tiny, "private": tiny} | changes
@@ -98,7 +100,7 @@ def fill(admin_url: str, values: Mapping[str, object], rows: str = BULK) -> None
 
 
 def execute_each(connection: Connection | Session, statements: str, values: Mapping[str, object]) -> None:
-    """Execute statements that are divided by ``;`` at the end of a line, each with those values that it names."""
+    """Execute statements divided by ``;`` at the end of a line, each with the values that it names."""
     for statement in filter(str.strip, statements.split(";\n")):
         connection.execute(text(statement), {name: value for name, value in values.items() if f":{name}" in statement})
 

@@ -9,10 +9,10 @@ _ROWS = 1000
 
 
 def features(count: int, dimension: int, stream: int) -> NDArray[np.float32]:
-    """Features (count, dimension) float32, non-negative; each ``stream`` gives other ones.
+    """Non-negative features (count, dimension) float32, different for each ``stream``.
 
-    Normal codes whose deviations fall like a power of their rank, as the principal components of pooled features do,
-    are spread over all dimensions by an orthogonal transform and rectified by their absolute value.
+    Deviations of normal codes fall like a power of their rank, as in the principal components of pooled features. An
+    orthogonal transform spreads the codes over all dimensions; their absolute value rectifies them.
     """
     rng = np.random.default_rng([SEED, stream])
     deviations = np.arange(1, dimension + 1, dtype=np.float32) ** np.float32(-0.7)

@@ -1,7 +1,6 @@
-"""Random requests of visitors, for every address of an application that can be read.
+"""Random requests of visitors, for every readable address of an application.
 
-The addresses and the kinds of their parameters are those of the application's routes: a new route is among them, and a
-new parameter is drawn, without a word about it here.
+Addresses and kinds of parameters come from the application's routes, so new routes and parameters need no change here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,19 +16,19 @@ from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, TypeAdapter
 
 Schema = Mapping[str, Any]
-"""A JSON schema, whose definitions are under ``$defs``."""
-TEXTS = ("", "a", "team", "team 4242", "E", "1", "%", "nobody is called so", "é" * 100)
-"""Values of parameters that are any text: what is searched for, names, formats."""
+"""A JSON schema with its definitions under ``$defs``."""
+TEXTS = ("", "a", "team", "team 4242", "E", "1", "%", "no such team", "é" * 100)
+"""Values of free-text parameters: searches, names, formats."""
 WRONG_SHARE = 0.05
-"""Of parameters, those whose value is not of their kind."""
+"""The share of parameters with a value of the wrong kind."""
 LEAST_DRAWS = 8
-"""For an address without parameters, too: one alone may meet the garbage collector."""
+"""Also for an address without parameters, because garbage collection may slow down a single request."""
 MAX_NUMBER = 10**9
 
 
 @dataclass(frozen=True)
 class ReadableRoute:
-    """An address that can be read, with the schemas of its parameters by name."""
+    """A readable address, with the schemas of its parameters by name."""
 
     path: str
     path_parameters: Mapping[str, Schema]
@@ -40,8 +39,11 @@ class ReadableRoute:
         return max(LEAST_DRAWS, 1 + 3 * len(self.query_parameters))
 
     def draw(self, random: Random, words: Mapping[str, Sequence[str]], now: datetime) -> str:
-        """A path and query with random parameters. ``words`` are values of parameters by name, of things that exist and
-        others; any other parameter gets a value of its kind, a moment one of the fortnight before ``now``."""
+        """Draw a path and query with random parameters.
+
+        ``words`` has values by parameter name, existing ones and others. Any other parameter gets a value of its kind;
+        a moment is in the two weeks before ``now``.
+        """
         path = self.path
         for name, schema in self.path_parameters.items():
             value = random.choice(words[name]) if name in words else _value(schema, schema, random, now=now)
@@ -55,7 +57,7 @@ class ReadableRoute:
 
 
 def readable_routes(app: FastAPI) -> list[ReadableRoute]:
-    """Every route of an application with the method GET, by path."""
+    """Every route of an application with the method GET, sorted by path."""
     routes = []
     for route in iter_route_contexts(app.routes):
         if "GET" in (route.methods or ()) and route.path:
@@ -67,22 +69,20 @@ def readable_routes(app: FastAPI) -> list[ReadableRoute]:
 
 
 def _parts_of(dependant: Dependant | None) -> Iterator[Dependant]:
-    """A route's function and the dependencies below it: each may have parameters of its own."""
+    """A route's function and its dependencies, which may have their own parameters."""
     if dependant is not None:
         yield dependant
-        for each in dependant.dependencies:
-            yield from _parts_of(each)
+        for dependency in dependant.dependencies:
+            yield from _parts_of(dependency)
 
 
 def _schemas(parameters: Sequence[Any]) -> Iterator[tuple[str, Schema]]:
-    """The schema of each parameter; a model stands for its fields."""
+    """The schema of each parameter. A model has one for each of its fields."""
     for parameter in parameters:
         annotation = parameter.field_info.annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             schema = annotation.model_json_schema()
-            yield from (
-                (name, {**each, "$defs": schema.get("$defs", {})}) for name, each in schema["properties"].items()
-            )
+            yield from ((name, {**own, "$defs": schema.get("$defs", {})}) for name, own in schema["properties"].items())
         else:
             whole: Any = Annotated[(annotation, *(parameter.field_info.metadata or (None,)))]
             yield parameter.alias, TypeAdapter(whole).json_schema()
@@ -94,7 +94,7 @@ def _value(schema: Schema, whole: Schema, random: Random, *, now: datetime) -> s
     if "$ref" in schema:
         schema = whole["$defs"][schema["$ref"].rsplit("/", 1)[1]]
     if "anyOf" in schema:
-        schema = random.choice([each for each in schema["anyOf"] if each.get("type") != "null"])
+        schema = random.choice([option for option in schema["anyOf"] if option.get("type") != "null"])
     values = schema.get("enum") or ([schema["const"]] if "const" in schema else _values(schema, random, now))
     return str(random.choice(values))
 

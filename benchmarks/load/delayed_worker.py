@@ -1,8 +1,7 @@
-"""``celery -A benchmarks.load.delayed_worker``: the service's worker, whose scores take longer.
+"""``celery -A benchmarks.load.delayed_worker``: the service's worker with longer scores.
 
-Before it scores with the extractor of the competition, it waits as long as a real network would take for the same
-entry, divided by the factor by which a rehearsal compresses time. The waiting costs no processor time, so many workers
-fit on one machine.
+Before it scores with the competition's extractor, it waits as long as a real network would take for the entry, divided
+by the factor that compresses time. Waiting costs no processor time: many workers fit on one machine.
 """
 
 import json
@@ -21,11 +20,11 @@ from worker.runtime.heartbeat import Heartbeat
 
 app = worker_app.app
 STEP_SECONDS = 0.5
-"""Between two reports of progress."""
+"""Seconds between two reports of progress."""
 
 
 def service_seconds(ranges: dict[str, tuple[float, float]], kind: str, submission_ref: int) -> float:
-    """How long a score takes: the same for the same submission and kind of track, uniform in its range."""
+    """How long a score takes: uniform in its range, and always equal for a submission and kind of track."""
     low, high = ranges[kind]
     return random.Random(f"{kind}-{submission_ref}").uniform(low, high)
 

@@ -1,4 +1,4 @@
-"""A thousand event streams: when the last one has a change, and what they cost the web process."""
+"""A thousand event streams: the delay until the last one has a change, and the cost for the web process."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class Size:
-    """How many streams follow a submission each, and for how many seconds nothing happens before the change."""
+    """The number of streams, each for one submission, and the idle seconds before the change."""
 
     streams: int = 1000
     idle_seconds: float = 20.0
@@ -45,7 +45,7 @@ QUICK = Size(streams=20, idle_seconds=1.0)
 
 
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
-    """One case: streams are opened, nothing happens, and then every submission changes in one transaction."""
+    """One case: open the streams, wait, then change every submission in one transaction."""
     raise_open_files_limit()
     with running_service(WEB, f"{SCORER}0") as service:
         open_small_competition(service, SLUG)
@@ -55,8 +55,8 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
 
 
 async def _listen(service: LoadedService, people: Sequence[Participant], entries: Sequence[str], *, size: Size) -> Run:
-    """Open a stream of every entry, wait, change all entries, and wait until every stream had the change."""
-    (web,) = [each for each in service.processes(WEB) if "--factory" in each.cmdline()]
+    """Open a stream of every entry, wait, change all entries, and wait until every stream has the change."""
+    (web,) = [process for process in service.processes(WEB) if "--factory" in process.cmdline()]
     before, begun = _use(web), time.time()
     opening, opened = asyncio.Semaphore(OPENED_AT_ONCE), asyncio.Barrier(1 + len(entries))
 
@@ -70,7 +70,7 @@ async def _listen(service: LoadedService, people: Sequence[Participant], entries
                 return at
         raise ConnectionError("a stream has ended")
 
-    tasks = [asyncio.create_task(follow(*each)) for each in zip(entries, people, strict=True)]
+    tasks = [asyncio.create_task(follow(entry, person)) for entry, person in zip(entries, people, strict=True)]
     await asyncio.wait_for(opened.wait(), PATIENCE)
     opened_after, while_open = time.time() - begun, _use(web)
     await asyncio.sleep(size.idle_seconds)
@@ -108,7 +108,7 @@ def _use(process: psutil.Process) -> tuple[float, float]:
 
 
 def _change_all(service: LoadedService, entries: Sequence[str]) -> float:
-    """Move every submission to its next status in one transaction; when that had committed."""
+    """Move every submission to its next status in one transaction. Returns the time of the commit."""
     now = datetime.now(UTC)
     with service.sessions.begin() as session:
         for ref in session.scalars(select(Submission.ref).where(Submission.id.in_(entries))).all():
@@ -120,15 +120,15 @@ def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
     run, streams = case.numbers, case.settings["streams"]
     rows = [
-        ("opened, s", f"{run['open_seconds']:.1f}"),
+        ("all streams opened after, s", f"{run['open_seconds']:.1f}"),
         ("first event after the commit, s", f"{run['first_seconds']:.2f}"),
-        ("half of the streams had it after, s", f"{run['median_seconds']:.2f}"),
-        ("the last one had it after, s", f"{run['last_seconds']:.2f}"),
-        ("memory of the web process before, MiB", f"{run['resident_before'] / 2**20:,.0f}"),
-        ("with all streams open, MiB", f"{run['resident_open'] / 2**20:,.0f}"),
-        ("a stream, KiB", f"{(run['resident_open'] - run['resident_before']) / streams / 2**10:,.0f}"),
-        ("processor while nothing happens, of a core", f"{100 * run['idle_processor_share']:.1f} %"),
-        ("processor for the change, s", f"{run['change_processor_seconds']:.2f}"),
+        ("half of the streams had the event after, s", f"{run['median_seconds']:.2f}"),
+        ("the last stream had the event after, s", f"{run['last_seconds']:.2f}"),
+        ("memory of the web process without streams, MiB", f"{run['resident_before'] / 2**20:,.0f}"),
+        ("memory with all streams open, MiB", f"{run['resident_open'] / 2**20:,.0f}"),
+        ("memory per stream, KiB", f"{(run['resident_open'] - run['resident_before']) / streams / 2**10:,.0f}"),
+        ("processor while idle, share of a core", f"{100 * run['idle_processor_share']:.1f} %"),
+        ("processor time for the change, s", f"{run['change_processor_seconds']:.2f}"),
     ]
-    target = Target("streams that had the event", run["streams"], streams, True)
+    target = Target("streams with the event", run["streams"], streams, True)
     return Findings([MarkdownTable(f"{streams:,} streams", ("", ""), rows)], [target])

@@ -1,4 +1,4 @@
-"""How long a visitor waits for a page while an attack is held open, compared with the quiet server of the same run."""
+"""A visitor's wait for a page during an open attack, compared with the idle server in the same run."""
 
 import socket
 from contextlib import ExitStack, suppress
@@ -19,13 +19,13 @@ QUIET = "nothing"
 
 @dataclass(frozen=True)
 class Size:
-    """How long the page is read during each attack, and how many addresses, and connections of each, make it."""
+    """The seconds of reading during each attack, the attacking addresses, and the connections of each."""
 
     seconds: float = 10.0
     addresses: int = 8
     connections: int = 250
     sent_bytes: int = 4 << 20
-    """By the first connection of each address; the others stop before a limit."""
+    """Sent by the first connection of each address; the others stop before a limit."""
 
 
 FULL = Size()
@@ -40,7 +40,7 @@ ATTACKS = {
     "a chunk's extension": (f"{BODY}1;", "abcd"),
     "bodies": (BODY, f"1000\r\n{'x' * 0x1000}\r\n"),
 }
-"""What each connection sends, and what it then repeats."""
+"""The bytes that each connection sends first, and the bytes that it then repeats."""
 
 
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
@@ -66,13 +66,13 @@ def _read_during(service: LoadedService, number: int, name: str, *, size: Size) 
 
 def _attack(port: int, source: str, data: bytes) -> socket.socket:
     raw = socket.create_connection(("127.0.0.1", port), timeout=5, source_address=(source, 0))
-    with suppress(OSError):  # the service has ended it
+    with suppress(OSError):  # the service has closed it
         raw.sendall(data)
     return raw
 
 
 def _read(service: LoadedService, seconds: float) -> Run:
-    """One visitor reads the page again and again, from a process of its own."""
+    """Let one visitor read the page repeatedly, from a separate process."""
     run = measure_load_apart(Load(service.port, PAGE, 1, seconds))
     return run | {"refused": run["errors"]}
 
@@ -93,7 +93,7 @@ def findings(result: BenchmarkResult) -> Findings:
     header = ("attack", "connections", "median, ms", "p99, ms", "ratio")
     ratio = max(run["median_ms"] / quiet for run in runs.values())
     targets = [
-        Target("longest median during an attack, compared with none", ratio, MAX_RATIO, False),
+        Target("longest median during an attack, compared with no attack", ratio, MAX_RATIO, False),
         Target("refused requests of the visitor", sum(run["refused"] for run in runs.values()), 0, False),
     ]
     return Findings([MarkdownTable("", header, rows)], targets)

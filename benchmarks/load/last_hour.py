@@ -1,4 +1,4 @@
-"""The last hour of a competition in compressed time: 924 teams hand in, wait, and are scored."""
+"""The last hour of a competition in compressed time: 924 teams submit, wait and receive scores."""
 
 import asyncio
 import json
@@ -30,14 +30,14 @@ __all__ = ["findings"]
 SLUG = "last-hour"
 HOUR = 3600.0
 RETRY_SECONDS = 120.0
-"""After how many seconds of the hour a team tries again whose entries in progress were as many as allowed."""
+"""Seconds of the hour until a team tries again after a refusal for its entries in progress."""
 SENDERS = 100
 ZIPS = 20
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many teams and scoring workers there are, and in how many seconds the hour is played."""
+    """The numbers of teams and scoring workers, and the seconds in which the hour is played."""
 
     teams: int = 924
     workers: int = 24
@@ -54,7 +54,7 @@ QUICK = Size(teams=8, workers=2, played_seconds=6.0)
 
 
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
-    """One case: the hour, and the time after it in which the last entries are scored."""
+    """One case: the hour, and the time until the last entries are scored."""
     ranges = {kind: (low / size.compression, high / size.compression) for kind, (low, high) in NETWORK_SECONDS.items()}
     workers = Workers(
         size.workers, "benchmarks.load.delayed_worker", {SERVICE_SECONDS: json.dumps(ranges)}, queues="score,prepare"
@@ -78,7 +78,7 @@ class LastHour:
     story: Story = field(default_factory=Story)
 
     async def play(self) -> Story:
-        """Play the hour and wait until every accepted entry is through."""
+        """Play the hour and wait until every accepted entry is final."""
         attempts = attempts_of(len(self.people), self.size.played_seconds, self.size.seed)
         self._zips = [noise_zip(seed) for seed in range(ZIPS)]
         self._faulty = noise_zip(ZIPS, size=IMAGE_SIZE + 1)
@@ -97,7 +97,7 @@ class LastHour:
         return self.story
 
     async def _try(self, attempt: Attempt) -> None:
-        """Hand in one entry at its time, again and again while only the entries in progress are too many."""
+        """Submit one entry at its time. Repeat while the only problem is the limit of entries in progress."""
         await asyncio.sleep(max(0.0, self._start + attempt.at - time.time()))
         async with self._turns[attempt.team]:
             self.story.attempts += 1
@@ -106,7 +106,7 @@ class LastHour:
                 await asyncio.sleep(pause)
 
     async def _hand_in(self, attempt: Attempt) -> bool:
-        """Whether there is nothing left to try."""
+        """Submit an entry. Returns whether it needs no further try."""
         person = self.people[attempt.team]
         content = self._faulty if attempt.faulty else self._zips[(attempt.team + attempt.number) % ZIPS]
         key = f"{person.handle}-{attempt.number}"
@@ -131,7 +131,7 @@ class LastHour:
         return True
 
     async def _follow(self, entry: str, person: Participant) -> None:
-        """Keep every state that the entry's stream tells; open the stream again when it breaks off."""
+        """Store every state of the entry's stream. Open the stream again if it breaks off."""
         while True:
             try:
                 async for at, event in events_of(self.service.port, entry, person.token):

@@ -1,4 +1,4 @@
-"""What the last hour shows: wrong refusals, waiting times that were told wrongly, turns that were not fair."""
+"""Findings of the last hour: wrong refusals, wrong estimates of the wait, unfair turns."""
 
 import statistics
 from collections import Counter, defaultdict
@@ -19,17 +19,19 @@ from scorer.lifecycle import Queue, Status
 TOLERANCE = 0.3
 """An estimate is right if it is off by no more than this share of the actual wait."""
 GRAIN_SECONDS = 2.0
-"""Or by no more than this: it is told in whole seconds and looked at once a second, and the hour is compressed, not the
-clock."""
+"""An estimate is also right if it is off by no more than this.
+
+Estimates are in whole seconds and are read once a second. The hour is compressed, the clock is not.
+"""
 CLOSE_SECONDS = 1.0
-"""Before the close, in which a request that is sent may begin to be answered after it."""
+"""The service may answer a request after the close if it was sent less than this before the close."""
 PENDING_LIMIT = 2
 WAITING = (Status.RECEIVED, Status.CHECKING, Status.QUEUED)
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A refusal: of which team's request, when it was sent and answered (seconds since 1970), and why."""
+    """A refusal of a team's request, with the times of request and answer (seconds since 1970) and the reason."""
 
     team: int
     sent: float
@@ -64,7 +66,7 @@ class Story:
     attempts: int = 0
     accepted: dict[str, Attempt] = field(default_factory=dict)
     sent: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """When each accepted entry was sent and answered."""
+    """When each accepted entry was sent, and when the service answered."""
     refused: list[Refused] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
     broken_streams: int = 0
@@ -72,7 +74,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Entry:
-    """A submission as the database has it; times in seconds since 1970."""
+    """A submission in the database; times in seconds since 1970."""
 
     team: int
     status: str
@@ -99,8 +101,8 @@ def read_outcome(sessions: Sessions, slug: str) -> Outcome:
     with sessions() as session:
         competition = session.scalars(select(Competition.id).where(Competition.slug == slug)).one()
         entries = {
-            each.id: Entry(each.team_id, each.status, each.accepted_at.timestamp(), _timestamp(each.finished_at))
-            for each in session.scalars(select(Submission).where(Submission.competition_id == competition))
+            row.id: Entry(row.team_id, row.status, row.accepted_at.timestamp(), _timestamp(row.finished_at))
+            for row in session.scalars(select(Submission).where(Submission.competition_id == competition))
         }
         jobs = session.scalars(select(Job).where(Job.queue == Queue.SCORE, Job.priority == 0, Job.state == "done"))
         scores = [
@@ -116,7 +118,7 @@ def _timestamp(moment: datetime | None) -> float:
 
 
 def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
-    """All numbers of the hour; waits in seconds of the hour, not of the clock."""
+    """All numbers of the hour. Waits are in seconds of the hour, not of the clock."""
     statuses = Counter(entry.status for entry in outcome.entries.values())
     scored = {name: entry for name, entry in outcome.entries.items() if entry.status == Status.SCORED}
     waits = sorted(compression * (entry.finished_at - entry.accepted_at) for entry in scored.values())
@@ -130,9 +132,9 @@ def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
         "rejected": float(statuses[Status.REJECTED]),
         "failed": float(statuses[Status.FAILED]),
         "wrong_outcomes": float(_wrong_outcomes(story, outcome)),
-        "refused_pending": float(sum(each.is_for_pending for each in story.refused)),
-        "refused_closed": float(sum(each.is_for_close for each in story.refused)),
-        "server_errors": float(sum(each.is_error for each in story.refused)),
+        "refused_pending": float(sum(refusal.is_for_pending for refusal in story.refused)),
+        "refused_closed": float(sum(refusal.is_for_close for refusal in story.refused)),
+        "server_errors": float(sum(refusal.is_error for refusal in story.refused)),
         "wrongly_refused": float(_wrongly_refused(story, outcome)),
         "wrongly_accepted": float(sum(sent >= story.closes_at for sent, _ in story.sent.values())),
         "broken_streams": float(story.broken_streams),
@@ -140,14 +142,14 @@ def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
         "answer_max_ms": 1000 * max(end - begin for begin, end in story.sent.values()),
         "wait_median": waits[len(waits) // 2],
         "wait_max": waits[-1],
-        "drained_after_close": compression * (max(each.finished_at for each in scored.values()) - story.closes_at),
+        "drained_after_close": compression * (max(entry.finished_at for entry in scored.values()) - story.closes_at),
         **_estimates(story.told, scored),
         **fairness_of(outcome.scores),
     }
 
 
 def _wrong_outcomes(story: Story, outcome: Outcome) -> int:
-    """Accepted entries that have not ended as their zip deserves: scored, or rejected with a fault of its own."""
+    """Accepted entries with a wrong outcome. A sound zip must be scored, a faulty one rejected."""
     return sum(
         name not in outcome.entries
         or outcome.entries[name].status != (Status.REJECTED if attempt.faulty else Status.SCORED)
@@ -156,9 +158,11 @@ def _wrong_outcomes(story: Story, outcome: Outcome) -> int:
 
 
 def _wrongly_refused(story: Story, outcome: Outcome) -> int:
-    """Refusals without their reason: before the close, with fewer entries in progress than allowed, or any other."""
+    """Refusals without a valid reason: before the close, below the limit of entries in progress, or any other."""
     teams = {attempt.team: outcome.entries[name].team for name, attempt in story.accepted.items()}
-    return sum(not _is_right(each, story.closes_at, outcome.entries.values(), teams=teams) for each in story.refused)
+    return sum(
+        not _is_right(refusal, story.closes_at, outcome.entries.values(), teams=teams) for refusal in story.refused
+    )
 
 
 def _is_right(refused: Refused, closes_at: float, entries: Iterable[Entry], *, teams: Mapping[int, int]) -> bool:
@@ -170,30 +174,29 @@ def _is_right(refused: Refused, closes_at: float, entries: Iterable[Entry], *, t
     return False
 
 
-def is_right_estimate(told: float, actual: float, *, grain: float = 0.0) -> bool:
+def is_right_estimate(estimate: float, actual: float, *, grain: float = 0.0) -> bool:
     """Whether an estimate is within the tolerance of the actual wait, or within ``grain`` seconds of it."""
-    return abs(told - actual) <= max(TOLERANCE * actual, grain)
+    return abs(estimate - actual) <= max(TOLERANCE * actual, grain)
 
 
-def _estimates(told: Iterable[Told], scored: Mapping[str, Entry]) -> Run:
-    """The share of right estimates: of the first one that each entry was told, and of all that were told while it
-    waited."""
+def _estimates(states: Iterable[Told], scored: Mapping[str, Entry]) -> Run:
+    """The shares of right estimates: among each entry's first one, and among all while it waited."""
     first: dict[str, tuple[float, float]] = {}
     waiting: list[tuple[float, float]] = []
-    untold = 0
-    for each in told:
-        if each.entry not in scored or each.status not in WAITING:
+    missing = 0
+    for state in states:
+        if state.entry not in scored or state.status not in WAITING:
             continue
-        if each.estimate is None:
-            untold += each.entry not in first
+        if state.estimate is None:
+            missing += state.entry not in first
             continue
-        pair = (float(each.estimate), scored[each.entry].finished_at - each.at)
-        first.setdefault(each.entry, pair)
+        pair = (float(state.estimate), scored[state.entry].finished_at - state.at)
+        first.setdefault(state.entry, pair)
         waiting.append(pair)
     return {
         "estimates_first": float(len(first)),
         "estimates_waiting": float(len(waiting)),
-        "states_without_estimate": float(untold),
+        "states_without_estimate": float(missing),
         **{
             f"right_{name}{suffix}": sum(is_right_estimate(*pair, grain=grain) for pair in pairs) / max(1, len(pairs))
             for name, pairs in (("first", list(first.values())), ("waiting", waiting))
@@ -203,8 +206,7 @@ def _estimates(told: Iterable[Told], scored: Mapping[str, Entry]) -> Run:
 
 
 def fairness_of(scores: Sequence[ScoreJob]) -> Run:
-    """How many scores of one other team began while a team's n-th entry waited for its turn, less n: never above 0
-    where teams take turns."""
+    """Scores of one other team that began while a team's n-th entry waited, minus n. In strict turns, never above 0."""
     by_team: dict[int, list[ScoreJob]] = defaultdict(list)
     for job in scores:
         by_team[job.team].append(job)
@@ -220,21 +222,23 @@ def fairness_of(scores: Sequence[ScoreJob]) -> Run:
 
 
 def _longest_waiting_since(job: ScoreJob, scores: Iterable[ScoreJob]) -> float:
-    """When the score was queued that waited longest when ``job`` was queued."""
-    waiting = (each.created_at for each in scores if each.created_at <= job.created_at < each.started_at)
+    """When the longest-waiting score was queued, at the moment when ``job`` was queued."""
+    waiting = (score.created_at for score in scores if score.created_at <= job.created_at < score.started_at)
     return min(waiting, default=job.created_at)
 
 
 def _excess(job: ScoreJob, by_team: Mapping[int, Sequence[ScoreJob]], since: float) -> tuple[int, int]:
-    """Which of its team's entries a score is (the first, unless others are in progress or have begun ``since``), and by
-    how many more of another team's have begun before it."""
+    """The number of a score among its team's entries, and the excess of another team's scores that began before it.
+
+    It is the first unless others of the team are in progress or have begun ``since``.
+    """
     own = by_team[job.team]
     number = 1 + sum(
-        each.created_at < job.created_at and (job.created_at < each.finished_at or since < each.started_at)
-        for each in own
+        score.created_at < job.created_at and (job.created_at < score.finished_at or since < score.started_at)
+        for score in own
     )
     others = (
-        sum(job.created_at < each.started_at < job.started_at for each in jobs)
+        sum(job.created_at < other.started_at < job.started_at for other in jobs)
         for team, jobs in by_team.items()
         if team != job.team
     )
@@ -254,12 +258,12 @@ def findings(result: BenchmarkResult) -> Findings:
         ("attempts", f"{run['attempts']:,.0f}"),
         ("accepted", f"{run['accepted']:,.0f}: {ways}"),
         ("scored", f"{run['scored']:,.0f}"),
-        ("rejected for the zip's own fault", f"{run['rejected']:.0f}"),
-        ("failed for our fault", f"{run['failed']:.0f}"),
+        ("rejected for a fault of the zip", f"{run['rejected']:.0f}"),
+        ("failed because of the service", f"{run['failed']:.0f}"),
         ("refused: two entries in progress", f"{run['refused_pending']:.0f}"),
         ("refused: closed", f"{run['refused_closed']:.0f}"),
-        ("not answered by the service, and tried again", f"{run['server_errors']:.0f}"),
-        ("refused without reason, these included", f"{run['wrongly_refused']:.0f}"),
+        ("not answered by the service and repeated", f"{run['server_errors']:.0f}"),
+        ("refused without reason, including these", f"{run['wrongly_refused']:.0f}"),
         ("answer to an upload, median and longest, s of the clock", answered),
         ("wait for the score, median and longest, min", f"{run['wait_median'] / 60:.0f}, {run['wait_max'] / 60:.0f}"),
         ("last score after the close, min", f"{run['drained_after_close'] / 60:.0f}"),
@@ -271,24 +275,24 @@ def findings(result: BenchmarkResult) -> Findings:
             f"{run[f'estimates_{key}']:,.0f}",
             *(f"{100 * run[f'right_{key}{how}']:.1f} %" for how in ("_strictly", "")),
         )
-        for name, key in (("first told after acceptance", "first"), ("all told while waiting", "waiting"))
+        for name, key in (("first after acceptance", "first"), ("all while waiting", "waiting"))
     ]
     turns = [
         (name, f"{run[f'fairness_{which}_entries']:,.0f}", f"{run[f'fairness_{which}_unfair']:.0f}")
         for name, which in (("a team's first entry", "first"), ("a further entry", "later"))
     ]
     never = {
-        "entries that did not end as their zips deserve": "wrong_outcomes",
+        "entries with a wrong outcome": "wrong_outcomes",
         "refusals without reason": "wrongly_refused",
         "first entries overtaken unfairly": "fairness_first_unfair",
         "further entries overtaken unfairly": "fairness_later_unfair",
     }
-    title = f"{settings['teams']} teams, {settings['workers']} workers, {compression:g} times as fast"
+    title = f"{settings['teams']} teams, {settings['workers']} workers, time compressed {compression:g} times"
     waited = {kind: [run[f"{kind}_seconds_{end}"] for end in ("shortest", "longest")] for kind in ("public", "private")}
     return Findings(
         [
             MarkdownTable(title, ("", ""), outcomes),
-            MarkdownTable("Estimates of the wait", ("", "told", f"off by at most {TOLERANCE:.0%}", grain), times),
+            MarkdownTable("Estimates of the wait", ("", "estimates", f"off by at most {TOLERANCE:.0%}", grain), times),
             MarkdownTable("Turns", ("", "entries", "overtaken unfairly"), turns),
         ],
         [
@@ -297,7 +301,7 @@ def findings(result: BenchmarkResult) -> Findings:
             Target("right estimates while waiting", run["right_waiting"], MIN_RIGHT_SHARE, True),
         ],
         [
-            f"{run['states_without_estimate']:.0f} states had no estimate, before the first scores were done.",
+            f"{run['states_without_estimate']:.0f} states before the first finished scores had no estimate.",
             *(f"A {kind} score took {low:.0f} to {high:.0f} s of the hour." for kind, (low, high) in waited.items()),
         ],
     )

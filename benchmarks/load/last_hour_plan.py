@@ -1,4 +1,4 @@
-"""The last hour's plan: which team hands in when and how, from a seed; how long networks take, as was measured."""
+"""The last hour's plan: which team submits when and how, from a seed, and the measured time of networks."""
 
 import random
 from collections.abc import Mapping
@@ -7,19 +7,24 @@ from dataclasses import dataclass
 from benchmarks.load.participants import shuffled_ways
 
 NETWORK_SECONDS: Mapping[str, tuple[float, float]] = {"public": (63.2, 68.3), "private": (171.7, 185.5)}
-"""The shortest and the longest time for 10,000 images by track, with efficientnet_lite0 and efficientnet_lite2 on two
-cores of the Intel Xeon of 2026-11-27: both tracks together as TRACKS.md has them; the public one's part is its share at
-1,000 images, and the spread that of its rounds there (SCORING.md)."""
+"""The shortest and the longest time for 10,000 images, by track.
+
+Measured with efficientnet_lite0 and efficientnet_lite2 on two cores of the Intel Xeon of 2026-11-27. TRACKS.md has the
+sum of both tracks. The public track's part is its share at 1,000 images, and the spread is that of its rounds there
+(SCORING.md).
+"""
 SERVICE_SECONDS = "KENNEL_LOAD_SECONDS"
-"""The environment variable that tells workers how long scores take: JSON with the shortest and the longest time in
-seconds, by kind of track."""
+"""The environment variable with the workers' time per score.
+
+It is JSON with the shortest and the longest time in seconds, by kind of track.
+"""
 ENTRIES = ((1, 0.5), (2, 0.3), (3, 0.2))
-"""How many entries a team hands in during the hour, and the share of teams that do."""
+"""Entries that a team submits during the hour, and the share of teams that submit this many."""
 LATE_SHARE = 0.02
-"""Of the attempts, those that come up to two minutes after the close."""
+"""The share of attempts that come up to two minutes after the close."""
 LATE_SECONDS = 120.0
 FAULTY_SHARE = 0.03
-"""Of the zips, those with images of a wrong size, which only the deep check finds."""
+"""The share of zips with images of a wrong size, which only the deep check finds."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +32,16 @@ class Attempt:
     team: int
     number: int
     at: float
-    """Seconds of the hour that is played; after its end it must be refused."""
+    """Seconds of the played hour. After its end, the service must refuse the attempt."""
     way: str
     faulty: bool
 
 
 def attempts_of(teams: int, hour: float, seed: int) -> list[Attempt]:
-    """The attempts of the hour in order. How the teams of 2019 spread theirs over the last day was not published, so
-    the rate is an assumption: 1 + 4 u^2 at the share u of the hour, five times as high at the end as at the beginning.
+    """The attempts of the hour in order.
+
+    The rate is an assumption, because that of 2019 was not published. At the share u of the hour it is 1 + 4 u^2: at
+    the end, it is five times the initial rate.
     """
     source = random.Random(seed)
     counts = source.choices([count for count, _ in ENTRIES], [share for _, share in ENTRIES], k=teams)

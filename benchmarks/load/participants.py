@@ -1,4 +1,4 @@
-"""Participants and their zips, and three ways to submit one: the API, the product's client, the kaggle wire."""
+"""Participants, their zips, and three ways to submit: the API, the product's client, the kaggle wire."""
 
 import asyncio
 import io
@@ -26,7 +26,7 @@ ROLES = ("train", "held_out", "private_extra")
 WAYS = ("api", "client", "wire")
 TIMEOUT = 600.0
 IMAGES, IMAGE_SIZE = 8, 16
-"""Of an entry that costs little."""
+"""The size of an inexpensive entry."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Participant:
 
 
 class Rejected(Exception):
-    """The service has refused an upload with this problem: its slug, or the kaggle wire's message."""
+    """The service refused an upload. ``slug`` is the problem's, or the kaggle wire's message."""
 
     def __init__(self, status: int, slug: str) -> None:
         super().__init__(f"{status} {slug}")
@@ -78,13 +78,13 @@ def reference_zips(size: int, count: int = 64) -> dict[str, bytes]:
 
 
 def open_small_competition(service: LoadedService, slug: str, **changes: Any) -> None:
-    """An open competition whose entries cost little."""
+    """Open a competition with inexpensive entries."""
     fields = {"image_count": IMAGES, "image_size": IMAGE_SIZE, **changes}
     open_competition(service, slug, reference_zips(IMAGE_SIZE), **fields)
 
 
 def hand_in(way: str, url: str, slug: str, *, person: Participant, content: bytes, key: str) -> str:
-    """Hand in a zip; the submission's id. Raises :class:`Rejected`."""
+    """Submit a zip. Returns the submission's id. Raises :class:`Rejected`."""
     return {"api": _by_api, "client": _by_client, "wire": _by_wire}[way](url, slug, person, content=content, key=key)
 
 
@@ -94,7 +94,7 @@ def _by_api(url: str, slug: str, person: Participant, *, content: bytes, key: st
 
 
 def post_zip(http: httpx.Client, slug: str, person: Participant, *, content: bytes, key: str) -> str:
-    """Hand in a zip by one POST; the submission's id. Raises :class:`Rejected`."""
+    """Submit a zip with one POST. Returns the submission's id. Raises :class:`Rejected`."""
     headers = {"Authorization": f"Bearer {person.token}", "Idempotency-Key": key}
     answer = http.post(f"/api/v1/competitions/{slug}/submissions", content=content, headers=headers)
     return str(_accepted(answer)["id"])
@@ -128,14 +128,14 @@ def _by_wire(url: str, slug: str, person: Participant, *, content: bytes, key: s
 
 
 def shuffled_ways(count: int, source: random.Random) -> Sequence[str]:
-    """As many ways, each a third of them, in random order."""
+    """``count`` ways in random order, a third of each."""
     ways = [WAYS[number % len(WAYS)] for number in range(count)]
     source.shuffle(ways)
     return ways
 
 
 class Upload(NamedTuple):
-    """When an upload began and ended (seconds since the first one was due), and what came of it."""
+    """Begin and end of an upload (seconds since the first one was due), and its result."""
 
     began: float
     ended: float
@@ -144,8 +144,7 @@ class Upload(NamedTuple):
 
 
 def hand_in_all(url: str, slug: str, path: Path, *, people: Sequence[Participant], seconds: float) -> list[Upload]:
-    """Hand in the zip at ``path`` for each person by the client, in a thread of its own; the beginnings are spread over
-    these seconds."""
+    """Submit the zip at ``path`` for each person with the client, in separate threads, spread over ``seconds``."""
     content = path.read_bytes()
     start = time.perf_counter()
 
@@ -165,8 +164,10 @@ def hand_in_all(url: str, slug: str, path: Path, *, people: Sequence[Participant
 
 
 async def events_of(port: int, submission: str, token: str) -> AsyncGenerator[tuple[float, dict[str, Any]]]:
-    """The events of a submission with the times (seconds since 1970) at which they came. Ends with the stream;
-    ``ConnectionError`` for any answer but 200."""
+    """The events of a submission with their arrival times (seconds since 1970), until the stream ends.
+
+    Raises ``ConnectionError`` for any answer except 200.
+    """
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
     try:
         lines = [
@@ -179,7 +180,7 @@ async def events_of(port: int, submission: str, token: str) -> AsyncGenerator[tu
         status = await reader.readline()
         if status.split()[1:2] != [b"200"]:
             raise ConnectionError(status.decode(errors="replace").strip() or "the server has closed a connection")
-        # Chunks' lengths, headers and comments are lines without this beginning; the service sends no line in pieces.
+        # Chunk lengths, headers and comments begin differently. The service never splits a line.
         while line := await reader.readline():
             if line.startswith(b"data: "):
                 yield time.time(), json.loads(line[6:])

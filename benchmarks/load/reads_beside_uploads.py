@@ -1,4 +1,4 @@
-"""Board reads while large zips arrive and are scored, against the same reads alone."""
+"""Board reads while large zips arrive and are scored, compared with the same reads alone."""
 
 import time
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ SLUG = "load"
 BOARD = f"/api/v1/competitions/{SLUG}/leaderboard"
 IMAGE_SIZE = 64
 IMAGE_BYTES = 12_400
-"""Of a PNG of 64 x 64 pixels of noise in a zip, roughly."""
+"""Approximate size of a PNG of 64 x 64 pixels of noise in a zip."""
 MIN_SHARE = 1 / 3
 FINAL = (Status.SCORED, Status.REJECTED, Status.FAILED)
 
@@ -41,7 +41,7 @@ class Size:
     entries: int = 20_000
     teams: int = 2_000
     patience_seconds: float = 900.0
-    """How long after the last upload the scores are waited for."""
+    """How long to wait for the scores after the last upload."""
 
 
 FULL = Size()
@@ -49,19 +49,19 @@ QUICK = Size(seconds=3, alone_seconds=1, readers=2, uploads=2, upload_megabytes=
 
 
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
-    """One case: reads alone, reads beside uploads, reads alone again, in one run of the service."""
+    """One case: reads alone, reads during uploads, and reads alone again, in one run of the service."""
     with TemporaryDirectory(prefix="kennel-load-") as folder, running_service(KENNEL_RATES=NO_RATES) as service:
         path = _prepare(service, Path(folder), size)
         _read(service, size, min(5.0, size.alone_seconds))
         before = _read(service, size, size.alone_seconds)
-        # Two early entries, so that workers check and score from the first second on.
+        # Two early entries keep workers checking and scoring from the first second on.
         first = hand_in_all(service.url, SLUG, path, people=add_participants(service, 2, "early"), seconds=0.0)
         began = datetime.now(UTC)
-        beside, uploads = _read_beside(service, path, size)
+        during, uploads = _read_during(service, path, size)
         states = _wait_for_scores(service, [*first, *uploads], began, size=size)
         after = _read(service, size, size.alone_seconds)
     numbers: Run = {}
-    for name, run in (("before", before), ("beside", beside), ("after", after)):
+    for name, run in (("before", before), ("beside", during), ("after", after)):
         numbers |= {f"{name}_{key}": value for key, value in run.items()}
     numbers |= _upload_numbers(uploads, size) | states
     numbers["seconds"] = numbers["beside_seconds"]
@@ -69,7 +69,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
 
 
 def _prepare(service: LoadedService, folder: Path, size: Size) -> Path:
-    """Open a competition whose board is full, and write the zip that is handed in."""
+    """Open a competition with a full board, and write the zip to submit."""
     count = max(8, int(size.upload_megabytes * 1e6 / IMAGE_BYTES))
     open_competition(service, SLUG, reference_zips(IMAGE_SIZE), image_count=count, image_size=IMAGE_SIZE)
     with service.sessions.begin() as session:
@@ -89,8 +89,8 @@ def _read(service: LoadedService, size: Size, seconds: float) -> Run:
     return measure_load_apart(Load(service.port, BOARD, size.readers, seconds))
 
 
-def _read_beside(service: LoadedService, path: Path, size: Size) -> tuple[Run, list[Upload]]:
-    """Read while zips are handed in, evenly over five sixths of the time."""
+def _read_during(service: LoadedService, path: Path, size: Size) -> tuple[Run, list[Upload]]:
+    """Read during uploads, which are spread evenly over five sixths of the time."""
     people = add_participants(service, size.uploads)
     before = {part: _processor_seconds(service, part) for part in (WEB, CHECKER, SCORER)}
     with ThreadPoolExecutor(1) as pool:
@@ -102,8 +102,8 @@ def _read_beside(service: LoadedService, path: Path, size: Size) -> tuple[Run, l
 
 
 def _processor_seconds(service: LoadedService, part: str) -> float:
-    """Of a part's processes, of those that they have waited for, and of their limited processes."""
-    return float(sum(sum(each.cpu_times()[:4]) + forked_seconds(each) for each in service.processes(part)))
+    """Of a part's processes, the processes that they have waited for, and their limited processes."""
+    return float(sum(sum(process.cpu_times()[:4]) + forked_seconds(process) for process in service.processes(part)))
 
 
 def _upload_numbers(uploads: Sequence[Upload], size: Size) -> Run:
@@ -126,7 +126,7 @@ def _upload_numbers(uploads: Sequence[Upload], size: Size) -> Run:
 
 
 def _wait_for_scores(service: LoadedService, uploads: Sequence[Upload], began: datetime, *, size: Size) -> Run:
-    """Wait until every entry is through, or for as long as there is patience, and count what has become of them."""
+    """Wait until every entry is final, or for ``patience_seconds``, and count the outcomes."""
     end = time.monotonic() + size.patience_seconds
     ids = [upload.submission for upload in uploads if upload.submission is not None]
     while True:
@@ -137,7 +137,7 @@ def _wait_for_scores(service: LoadedService, uploads: Sequence[Upload], began: d
             break
         time.sleep(1)
     until = began + timedelta(seconds=size.seconds)
-    counts = {f"entries_{status}": float(sum(each == status for each, _ in entries)) for status in FINAL}
+    counts = {f"entries_{status}": float(sum(found == status for found, _ in entries)) for status in FINAL}
     return counts | {
         "entries": float(len(ids)),
         "scored_within": float(sum(status == Status.SCORED and began <= at <= until for status, at in entries)),
@@ -157,7 +157,7 @@ def findings(result: BenchmarkResult) -> Findings:
             f"{run[f'{key}_p99_ms']:.1f}",
             f"{run[f'{key}_errors']:.0f}",
         )
-        for name, key in (("alone", "before"), ("beside uploads and scoring", "beside"), ("alone, afterwards", "after"))
+        for name, key in (("alone", "before"), ("during uploads and scoring", "beside"), ("alone, afterwards", "after"))
     ]
     header = ("", "answers/s", "median, ms", "p99, ms", "errors")
     settings = case.settings
@@ -165,18 +165,21 @@ def findings(result: BenchmarkResult) -> Findings:
         f"Board reads by {settings['readers']} readers, {settings['entries']:,} entries of {settings['teams']:,} teams"
     )
     uploads = [
-        ("handed in", f"{run['uploads']:.0f} of {settings['upload_megabytes']:g} MB"),
+        ("submitted", f"{run['uploads']:.0f} of {settings['upload_megabytes']:g} MB"),
         (f"arrived within {settings['seconds']:g} s", f"{run['uploads_within']:.0f}"),
         ("refused or broken off", f"{run['upload_errors']:.0f}"),
-        ("the last one had arrived after, s", f"{run['last_upload_seconds']:.1f}"),
-        ("an upload, median and longest, s", f"{run['upload_median_seconds']:.1f}, {run['upload_max_seconds']:.1f}"),
+        ("the last upload arrived after, s", f"{run['last_upload_seconds']:.1f}"),
+        (
+            "duration of an upload, median and longest, s",
+            f"{run['upload_median_seconds']:.1f}, {run['upload_max_seconds']:.1f}",
+        ),
         ("rate, MB/s", f"{run['upload_bytes_per_second'] / 1e6:.0f}"),
         (f"scored within {settings['seconds']:g} s", f"{run['scored_within']:.0f}"),
-        ("the last score that was waited for, s", f"{run['last_score_seconds']:.0f}"),
-        ("not scored until then", f"{run['entries_in_progress']:.0f}"),
-        ("failed for our fault", f"{run['entries_failed']:.0f}"),
+        ("last score within the waiting time after, s", f"{run['last_score_seconds']:.0f}"),
+        ("not scored by then", f"{run['entries_in_progress']:.0f}"),
+        ("failed because of the service", f"{run['entries_failed']:.0f}"),
         *(
-            (f"processor seconds of {part} while both went on", f"{run[f'beside_{part}_processor_seconds']:.1f}")
+            (f"processor seconds of {part} during both", f"{run[f'beside_{part}_processor_seconds']:.1f}")
             for part in (WEB, CHECKER, SCORER)
         ),
     ]
@@ -188,7 +191,7 @@ def findings(result: BenchmarkResult) -> Findings:
             MarkdownTable("The uploads", ("", ""), uploads),
         ],
         [
-            Target("rate of reads beside uploads, of that alone", share, MIN_SHARE, True),
+            Target("rate of reads during uploads, share of the rate alone", share, MIN_SHARE, True),
             Target("errors of reads, uploads and scores", errors, 0, False),
         ],
     )

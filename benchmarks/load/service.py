@@ -1,4 +1,4 @@
-"""The service as ``kennel up`` runs it, in a temporary folder, with people and competitions to load it with."""
+"""The service as ``kennel up`` runs it, in a temporary folder, and a competition to load it with."""
 
 import io
 import os
@@ -36,13 +36,12 @@ WEB, CHECKER, SCORER, BEAT = "api", "checker", "scorer", "beat"
 """The names of the service's parts."""
 WEB_APPLICATION = "api.main:served_app"
 NO_RATES = '{"request": "1000000/minute"}'
-"""A setting for clients that ask more often than a visitor may, or on a clock that jumps."""
+"""A setting for clients with more requests than a visitor may send, or with a clock that jumps."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """The scoring workers of a service: how many, the Celery application that each runs, and the environment variables
-    and queues of its own."""
+    """The scoring workers of a service: their number, Celery application, environment variables and queues."""
 
     count: int = 1
     application: str = "worker.app"
@@ -67,11 +66,11 @@ class LoadedService:
         return sessions_of(self.engine)
 
     def processes(self, name: str) -> list[psutil.Process]:
-        """The running processes of the parts whose names begin so, children included."""
+        """The running processes of a part, including children."""
         marks = {WEB: "uvicorn", BEAT: "beat", CHECKER: CHECKER, SCORER: SCORER}
         found = []
         for process in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error):  # it has ended
+            with suppress(psutil.Error):  # the process has ended
                 found += [process] if any(marks[name] in part for part in process.cmdline()) else []
         return found
 
@@ -87,8 +86,11 @@ class LoadedService:
 def running_service(
     *names: str, workers: Workers | None = None, web: str = WEB_APPLICATION, durable: bool = True, **environment: str
 ) -> Iterator[LoadedService]:
-    """Run the servers and the parts whose names begin so (all without names). ``web``: what makes the web application.
-    ``durable``: whether the servers write to disk as in operation. ``environment``: settings."""
+    """Run the servers and the parts whose names begin with one of ``names``, or all parts.
+
+    ``web`` makes the web application. If ``durable``, the servers write to disk as in operation. ``environment`` has
+    settings.
+    """
     with (
         patch.dict(os.environ, environment),
         TemporaryDirectory(prefix="kennel-load-") as name,
@@ -110,7 +112,9 @@ def running_service(
             "BLOB_URL": blobs.as_uri(),
             "KENNEL_SCRATCH": str(folder / "scratch"),
             "KENNEL_PUBLIC_URL": f"http://{HOST}:{port}",
-            "KENNEL_WORKER_PROCESSES": str(3 + (workers or Workers()).count),  # a GPU's has two, beside evidence
+            "KENNEL_WORKER_PROCESSES": str(
+                3 + (workers or Workers()).count
+            ),  # counts a second GPU process and the evidence worker
         }
         settings = read_settings(addresses)
         migrations.upgrade(settings.migration_url, APP)
@@ -127,7 +131,7 @@ def running_service(
 
 
 def _parts(environment: Mapping[str, str], folder: Path, port: int, *, workers: Workers, web: str) -> dict[str, Child]:
-    """The service's own parts by name, with as many scoring workers as asked for."""
+    """The service's parts by name, with ``workers.count`` scoring workers."""
     parts = {child.name: child for child in service_children(environment, folder, port)}
     parts[WEB] = replace(parts[WEB], argv=[web if part == WEB_APPLICATION else part for part in parts[WEB].argv])
     scorer = parts.pop(SCORER)
@@ -149,9 +153,9 @@ def open_competition(
     say: Callable[[str], None] = lambda _: None,
     **changes: Any,
 ) -> None:
-    """An open competition with these references by role, prepared with progress to ``say``.
+    """Open a competition with these references by role, and prepare them with progress to ``say``.
 
-    Its extractor is ``tiny`` unless ``changes`` of its specification name others.
+    Its extractor is ``tiny`` unless ``changes`` name others.
     """
     spec = tiny_spec(slug, datetime.now(UTC) - timedelta(days=10), **changes)
     service.admin.post("/competitions", spec.model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""A soak: an hour of reading, handing in, following and scoring, in which the memory of every process stays flat."""
+"""A soak: an hour of reading, submitting, following and scoring with flat memory in every process."""
 
 import asyncio
 import itertools
@@ -33,17 +33,20 @@ PARTS = (WEB, CHECKER, SCORER, BEAT)
 PEOPLE = 40
 ZIPS = 10
 WARM_UP_SHARE = 0.3
-"""Of the soak, in which caches fill and libraries are loaded; memory is judged after it."""
+"""The share of the soak in which caches fill and libraries are loaded. Memory is judged after it."""
 MAX_GROWTH_SHARE = 0.1
 MIN_GROWTH_BYTES = 16 << 20
-"""A process whose memory grows by less than this, or than a tenth of it, is called flat: allocators keep and return
-memory in pieces of many MB. In an hour that finds a leak of half a MB a minute; in five minutes, of 5 MB a minute."""
+"""Memory counts as flat if it grows by less than this, or by less than a tenth of it.
+
+Allocators keep and return memory in pieces of many MB. An hour finds a leak of half a MB per minute; five minutes find
+one of 5 MB per minute.
+"""
 STREAM_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Size:
-    """For how many seconds, how often memory is looked at, and how many zips and reads come a second."""
+    """The duration, the seconds between samples of memory, and the zips and reads per second."""
 
     seconds: float = 3600.0
     sample_seconds: float = 2.0
@@ -79,8 +82,10 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
 
 
 def memory_of(series: Sequence[tuple[float, float]], seconds: float) -> Run:
-    """Of (second, resident bytes): the first, and after the warm-up the median, the slope in bytes an hour and the
-    growth that it amounts to. The slope is Theil and Sen's, so that single jumps do not count."""
+    """First size, and median, slope in bytes per hour and growth after the warm-up, from (second, resident bytes).
+
+    The slope is Theil and Sen's, so single jumps do not count.
+    """
     warm = np.array([(at, size) for at, size in series if at >= WARM_UP_SHARE * seconds] or series)
     some = warm[:: len(warm) // 600 + 1]  # 180,000 pairs
     slope = float(theilslopes(some[:, 1], some[:, 0])[0]) if len(some) > 1 else 0.0
@@ -94,7 +99,7 @@ def memory_of(series: Sequence[tuple[float, float]], seconds: float) -> Run:
 
 
 def max_growth(run: Mapping[str, float], part: str) -> float:
-    """The growth of a part's memory that is called flat."""
+    """The largest growth of a part's memory that counts as flat."""
     return max(MIN_GROWTH_BYTES, MAX_GROWTH_SHARE * run[f"{part}_median_bytes"])
 
 
@@ -120,7 +125,7 @@ def _soak(
 
 
 def _read(service: LoadedService, size: Size, traffic: Traffic, *, end: threading.Event) -> None:
-    """Read the board, its page and its CSV, in turn and at the pace asked for."""
+    """Read the board, its page and its CSV in turn, at the rate in ``size``."""
     api = f"/api/v1/competitions/{SLUG}"
     paths = (f"{api}/leaderboard", f"/competitions/{SLUG}", f"{api}/leaderboard?format=csv", api)
     with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as http:
@@ -138,7 +143,7 @@ def _read(service: LoadedService, size: Size, traffic: Traffic, *, end: threadin
 async def _hand_in(
     service: LoadedService, people: Sequence[Participant], size: Size, *, traffic: Traffic, end: threading.Event
 ) -> None:
-    """Hand in zips in turn by every way, each followed by a stream, at the pace asked for."""
+    """Submit zips in every way in turn, at the rate in ``size``, and follow each with a stream."""
     contents = [noise_zip(seed) for seed in range(ZIPS)]
     tasks: set[asyncio.Task[None]] = set()
     with ThreadPoolExecutor(8) as senders:
@@ -156,7 +161,7 @@ async def _hand_in(
                             break
                 traffic.streams += 1
             except TimeoutError:
-                traffic.streams += 1  # it was closed by us before its entry was scored
+                traffic.streams += 1  # this client closed it before its entry was scored
             except (Rejected, OSError, httpx.TransportError) as error:
                 traffic.errors.append(f"{way}: {error}")
 
@@ -181,7 +186,7 @@ def findings(result: BenchmarkResult) -> Findings:
         )
         for part in PARTS
     ]
-    header = ("", "at first, MiB", "median when warm", "at last", "growth", "growth an hour")
+    header = ("", "first, MiB", "median after warm-up", "last", "growth", "growth per hour")
     title = (
         f"{run['seconds'] / 60:.0f} minutes: {run['entries']:,.0f} entries, {run['streams']:,.0f} streams,"
         f" {run['reads']:,.0f} reads"

@@ -1,4 +1,4 @@
-"""The start of ``kennel up`` on a new data folder: its time, its memory, and what it costs when nothing happens."""
+"""The start of ``kennel up`` on a new data folder: its time, its memory, and its cost when idle."""
 
 import io
 import signal
@@ -32,7 +32,7 @@ PARTS = {
     "postgres": "PostgreSQL",
     "valkey": "Valkey",
 }
-"""The parts, by a piece of their command lines; what is left is the runner."""
+"""The parts, by a piece of their command lines. All other processes are the runner."""
 RUNNER, ALL = "runner", "all"
 IDLE, SCORED = "idle: ", "scored: "
 FAILED = {"rejected", "failed", "cancelled"}
@@ -41,7 +41,7 @@ PATIENCE = 300.0
 
 @dataclass(frozen=True)
 class Size:
-    """The extractor of the entry, and for how many seconds nothing happens."""
+    """The extractor of the entry, and the idle seconds."""
 
     extractor: str = "efficientnet_lite0"
     idle_seconds: float = 60.0
@@ -66,7 +66,7 @@ def _start(size: Size, data: Path) -> Run:
             run = {"seconds": time.perf_counter() - begun, "schema_seconds": _after(SCHEMA, log)}
             tree = psutil.Process(process.pid)
             run["cpu_seconds"] = _processor_seconds(tree)
-            time.sleep(size.idle_seconds)  # what begins later has begun
+            time.sleep(size.idle_seconds)  # later starts are over
             before = _processor_seconds(tree)
             time.sleep(size.idle_seconds)
             run["idle_percent"] = 100 * (_processor_seconds(tree) - before) / size.idle_seconds
@@ -92,7 +92,7 @@ def _after(words: str, log: Path) -> float:
 
 
 def _processor_seconds(runner: psutil.Process) -> float:
-    """Of all processes that live, and of those that they have waited for."""
+    """Of all live processes, and of the processes that they have waited for."""
     return sum(sum(process.cpu_times()[:4]) for process in [runner, *runner.children(recursive=True)])
 
 
@@ -141,8 +141,8 @@ def findings(result: BenchmarkResult) -> Findings:
         return f"{median_of(runs, key) / 2**20:,.0f}"
 
     times = [
-        ("from the command to the line that it runs, s", seconds(runs)),
-        ("of these, the database's tables, s", seconds(runs, "schema_seconds")),
+        ("from the command to the line that reports it is running, s", seconds(runs)),
+        ("of this, the database's tables, s", seconds(runs, "schema_seconds")),
         ("processor time until then, s", seconds(runs, "cpu_seconds")),
         ("idle, % of a core", seconds(runs, "idle_percent")),
         ("first entry, from the upload to its public score, s", seconds(runs, "entry_seconds")),
@@ -150,7 +150,7 @@ def findings(result: BenchmarkResult) -> Findings:
     parts = [key.removeprefix(IDLE) for key in runs[0] if key.startswith(IDLE)]
     memory = [(part, mebibytes(f"{IDLE}{part}"), mebibytes(f"{SCORED}{part}")) for part in parts]
     targets = [
-        Target("kennel up runs after", median_of(runs), 6, False, " s"),
+        Target("time until kennel up is running", median_of(runs), 6, False, " s"),
         Target("processor time until then", median_of(runs, "cpu_seconds"), 12, False, " s"),
         Target("memory (proportional set size)", median_of(runs, f"{IDLE}{ALL}") / 1e6, 600, False, " MB"),
         Target("idle", median_of(runs, "idle_percent"), 2, False, " % of a core"),

@@ -1,5 +1,7 @@
-"""C_T of kernel densities on two moons by bandwidth, next to the Fréchet distance, the likelihood gap and the other
-tests of Meehan et al.'s figures."""
+"""C_T of kernel densities on two moons, by bandwidth.
+
+For comparison: the Fréchet distance, the likelihood gap and the other tests in the figures of Meehan et al.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,20 +24,20 @@ from scorer.metrics.sample_quality.relative_mmd import relative_mmd
 from scorer.metrics.sample_quality.two_sample import two_sample
 
 BASELINES = {
-    "nearest_training": "1-NN accuracy on training points: a half where nothing can be told",
+    "nearest_training": "1-NN accuracy on training points (0.5: indistinguishable)",
     "nearest_generated": "1-NN accuracy on generated points",
-    "ndb": "NDB / K: 0.05 where nothing can be told",
+    "ndb": "NDB / K (0.05: indistinguishable)",
     "recall": "PRD, F8 (recall)",
     "precision": "PRD, F1/8 (precision)",
-    "mmd_p": "Relative MMD: p that generated points are closer than held-out ones",
+    "mmd_p": "Relative MMD: p that generated points are closer than held-out points",
 }
-"""The two-sample and three-sample tests beside which the paper shows C_T (its figures 2 and 10)."""
-CELLS = 5  # the authors' number for this data
+"""The two-sample and three-sample tests that the paper compares with C_T (its figures 2 and 10)."""
+CELLS = 5  # the authors' choice for this data
 FIRST_DRAW = 100  # seed of the first generated sample
 
 
 def moons(count: int, seed: int) -> Vector:
-    """Points of the two crescents with the paper's noise, (count, 2)."""
+    """Points of the two moons with the paper's noise; (count, 2)."""
     return np.asarray(make_moons(count, noise=0.2, random_state=seed)[0], np.float64)
 
 
@@ -58,7 +60,7 @@ class MoonsReading:
     fid: float
     fid_deviation: float
     gap: float
-    """Mean log-likelihood of the training points less that of validation points."""
+    """Mean log-likelihood of the training points minus that of the validation points."""
     likelihood: float
     """Mean log-likelihood of the validation points."""
     baselines: Mapping[str, Spread]
@@ -68,8 +70,8 @@ class MoonsReading:
 class MoonsExperiment:
     """2,000 training, 1,000 held-out, 1,000 validation points, and the cells of the training points.
 
-    ``authors``: the data-copying test within cells and the variance of the relative MMD test as in the code of their
-    authors.
+    If ``authors``, the data-copying test within cells and the variance of the relative MMD test follow their authors'
+    code.
     """
 
     def __init__(self, *, authors: bool = False) -> None:
@@ -87,21 +89,21 @@ class MoonsExperiment:
         density = self._density(bandwidth)
         samples = [density.sample(1000, random_state=FIRST_DRAW + draw) for draw in range(draws)]
         scope: Scope = "authors" if self.authors else "global"
-        results = [data_copying(each, self.reference, scope=scope) for each in samples]
-        c_t = _spread([np.nan if each.c_t is None else each.c_t for each in results])
-        fid = _spread([frechet_distance(statistics_of(each), self._statistics) for each in samples])
+        results = [data_copying(sample, self.reference, scope=scope) for sample in samples]
+        c_t = _spread([np.nan if result.c_t is None else result.c_t for result in results])
+        fid = _spread([frechet_distance(statistics_of(sample), self._statistics) for sample in samples])
         likelihood = self.likelihood(bandwidth)
-        baselines = [self._baselines(each, draw) for draw, each in enumerate(samples)]
+        baselines = [self._baselines(sample, draw) for draw, sample in enumerate(samples)]
         return MoonsReading(
             bandwidth=bandwidth,
             c_t=c_t.mean,
             c_t_deviation=c_t.deviation,
-            overall_z=float(np.mean([each.overall.z for each in results])),
+            overall_z=float(np.mean([result.overall.z for result in results])),
             fid=fid.mean,
             fid_deviation=fid.deviation,
             gap=float(density.score(self.training)) / len(self.training) - likelihood,
             likelihood=likelihood,
-            baselines={name: _spread([each[name] for each in baselines]) for name in BASELINES},
+            baselines={name: _spread([values[name] for values in baselines]) for name in BASELINES},
         )
 
     def _baselines(self, sample: Vector, draw: int) -> dict[str, float]:
@@ -128,7 +130,7 @@ def _spread(values: Sequence[float]) -> Spread:
 
 
 def crossing(readings: list[MoonsReading]) -> float | None:
-    """The bandwidth where C_T changes from below 0 to above, by a straight line in its logarithm; None if nowhere."""
+    """The bandwidth where C_T crosses 0 upwards, interpolated linearly in its logarithm; None if it does not."""
     for below, above in pairwise(readings):
         if below.c_t < 0.0 <= above.c_t:
             part = -below.c_t / (above.c_t - below.c_t)
@@ -137,17 +139,17 @@ def crossing(readings: list[MoonsReading]) -> float | None:
 
 
 FULL, QUICK = 10, 2
-"""Draws for each bandwidth; ten are the paper's."""
+"""Draws for each bandwidth. The paper has ten."""
 BANDWIDTHS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.065, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5, 1.0]
-FINE = np.geomspace(0.03, 0.4, 80)  # among which the likeliest bandwidth is chosen
+FINE = np.geomspace(0.03, 0.4, 80)  # candidates for the likeliest bandwidth
 
 
 def measure(draws: int, *_: object) -> dict[str, Any]:
     """The readings of all bandwidths, the likeliest bandwidth, and where C_T crosses 0."""
     experiment = MoonsExperiment()
     readings = [experiment.read(bandwidth, draws) for bandwidth in BANDWIDTHS]
-    likeliest = float(FINE[np.argmax([experiment.likelihood(each) for each in FINE])])
-    rows = [asdict(each) for each in readings]
+    likeliest = float(FINE[np.argmax([experiment.likelihood(bandwidth) for bandwidth in FINE])])
+    rows = [asdict(reading) for reading in readings]
     return {"draws": draws, "likeliest": likeliest, "crossing": crossing(readings), "readings": rows}
 
 
@@ -157,17 +159,17 @@ def parts() -> dict[str, str]:
     header = ("bandwidth", "C_T", "Z_U", "Fréchet distance", "likelihood gap", *BASELINES.values())
     rows = [
         (
-            f"{each['bandwidth']:g}",
-            f"{each['c_t']:.2f} ± {each['c_t_deviation']:.2f}",
-            f"{each['overall_z']:.2f}",
-            f"{each['fid']:.4f} ± {each['fid_deviation']:.4f}",
-            f"{each['gap']:.3g}",
+            f"{reading['bandwidth']:g}",
+            f"{reading['c_t']:.2f} ± {reading['c_t_deviation']:.2f}",
+            f"{reading['overall_z']:.2f}",
+            f"{reading['fid']:.4f} ± {reading['fid_deviation']:.4f}",
+            f"{reading['gap']:.3g}",
             *(
-                f"{each['baselines'][name]['mean']:.3f} ± {each['baselines'][name]['deviation']:.3f}"
+                f"{reading['baselines'][name]['mean']:.3f} ± {reading['baselines'][name]['deviation']:.3f}"
                 for name in BASELINES
             ),
         )
-        for each in measured["readings"]
+        for reading in measured["readings"]
     ]
     found = f"C_T is 0 at {measured['crossing']:.2f}; the likeliest bandwidth is {measured['likeliest']:.2f}."
     facts = result.machine

@@ -1,10 +1,9 @@
 """How often the 95 % intervals of the evidence hold, by simulation.
 
-An interval is a finding's value and 1.96 of its standard errors to either side. A *sampling* interval must hold the
-mean of the value over other entries of the same generator and size, the references being given; the bias of a number
-is not its error. A *null* interval must hold what the test's hypothesis expects. An interval that a sentence gives
-holds with 95 % certainty *at least*. Every simulation is an entry that goes through the tests as a worker runs them, or
-the errors of an audit.
+An interval is a finding's value plus or minus 1.96 standard errors. A *sampling* interval must contain the mean of the
+value over other entries of the same generator and size, for fixed references; bias is not part of the error. A *null*
+interval must contain the value that the test's hypothesis expects. An interval in a sentence holds with *at least* 95 %
+certainty. Every simulation is an entry that runs through the tests as in a worker, or the errors of an audit.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,23 +41,23 @@ FULL, QUICK = 1000, 5
 """Simulations."""
 LEVEL = 0.95
 BOUNDS = 0.93, 0.97
-"""Of the share of the intervals that hold: with 1,000 simulations it is known to 0.7 percentage points."""
+"""Bounds of the share of intervals that hold. With 1,000 simulations, its standard error is 0.7 percentage points."""
 SEED = 2026
 _DEVIATIONS = float(norm.ppf((1.0 + LEVEL) / 2.0))
 _DIMENSION, _THUMBNAIL, _CLASSES = 12, 192, 10
 _GENERATED, _TRAINING, _HELD_OUT = 300, 1200, 240
 _MEMORIES = 40
 LOWEST_QUANTILES = "distance_01", "distance_05"
-"""Of an entry with copies they are 0."""
+"""They are 0 for an entry with copies."""
 _NO_HASHES = np.zeros((0, 8), np.uint32)
 _SLOW_OR_EMPTY = "fid-infinity", "prd", "likelihood", "perceptual-hashes"
-"""Tests without a null interval that take their time, or find no pixels here."""
+"""Tests without a null interval that take long or have no pixels here."""
 
 IntervalKind = ErrorKind | Literal["at least"]
 
 
 class Interval(NamedTuple):
-    """One simulated interval. ``truth`` is None where it is the mean over all simulations."""
+    """One simulated interval. ``truth`` is None if it is the mean over all simulations."""
 
     value: float
     low: float
@@ -77,18 +76,18 @@ def around(finding: Finding, truth: float | None) -> Interval:
 
 def _intervals_of(findings: Iterable[Finding], kind: ErrorKind, truths: Mapping[str, float]) -> dict[str, Interval]:
     return {
-        each.name: around(each, truths[each.name] if kind == "null" else None)
-        for each in findings
-        if each.error_kind == kind and each.value is not None
+        finding.name: around(finding, truths[finding.name] if kind == "null" else None)
+        for finding in findings
+        if finding.error_kind == kind and finding.value is not None
     }
 
 
 Simulation = Callable[[int], Mapping[str, Interval]]
-"""Simulates the entry or the audit of a seed: its intervals by the findings' names."""
+"""Simulates the entry or the audit of a seed. Returns its intervals by name of finding."""
 
 
 class Images(NamedTuple):
-    """What the tests see of images: features (n, d), thumbnails (n, 192), hashes (n, 16)."""
+    """The inputs of the tests: features (n, d), thumbnails (n, 192), hashes (n, 16)."""
 
     features: Features
     thumbnails: Features
@@ -105,11 +104,11 @@ def fresh_images(random: np.random.Generator, count: int, scale: float = 1.0) ->
 
 
 def _joined(*parts: Images) -> Images:
-    return Images(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    return Images(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def _references(random: np.random.Generator) -> tuple[Images, ReferenceAnalysis]:
-    """Training images, and their analysis with held-out ones."""
+    """Training images, and their analysis with held-out images."""
     training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
     turned = np.ascontiguousarray(training.features[:, ::-1]), np.ascontiguousarray(training.thumbnails[:, ::-1])
     distances = thumbnail_originals(held_out.thumbnails, training.thumbnails, turned[1]).distance
@@ -152,8 +151,10 @@ def _findings(analysis: Analysis, left_out: Collection[str]) -> Iterator[Finding
 
 
 def sampling_simulation() -> Simulation:
-    """A generator that makes fresh images and copies training images, and again and again some images of its own and
-    their mirror images, so that no number is at an end of its range."""
+    """A generator that makes new images, copies training images, and repeats some of its own images, also mirrored.
+
+    This keeps every number away from the ends of its range.
+    """
     random = np.random.default_rng([SEED, 0])
     training, reference = _references(random)
     memories = fresh_images(random, _MEMORIES)
@@ -169,7 +170,7 @@ def sampling_simulation() -> Simulation:
             turned.rows(random.integers(0, _MEMORIES, mirrored)),
         )
         analysis = _analysis(images, training, reference, seed=number)
-        left_out = "fid-infinity", "perceptual-hashes"  # by itself; no pixels
+        left_out = "fid-infinity", "perceptual-hashes"  # simulated separately; no pixels
         found = _intervals_of(_findings(analysis, left_out), "sampling", {})
         return {name: interval for name, interval in found.items() if name not in LOWEST_QUANTILES}
 
@@ -179,7 +180,9 @@ def sampling_simulation() -> Simulation:
 def quantile_simulation() -> Simulation:
     """A generator that copies nothing, for the lowest quantiles of the distances, which copies make 0."""
     training, reference = _references(np.random.default_rng([SEED, 5]))
-    (closeness,) = (each for each in TEST_METHODS if LOWEST_QUANTILES[0] in {one.name for one in each.quantities})
+    (closeness,) = (
+        method for method in TEST_METHODS if LOWEST_QUANTILES[0] in {quantity.name for quantity in method.quantities}
+    )
 
     def simulate(number: int) -> Mapping[str, Interval]:
         images = fresh_images(np.random.default_rng([SEED, 6, number]), _GENERATED, 1.1)
@@ -190,7 +193,7 @@ def quantile_simulation() -> Simulation:
 
 
 def null_simulation() -> Simulation:
-    """A generator that is as good as the training images' own law, and twice as many images, for bins to fill."""
+    """A generator with the training images' distribution, and twice as many images to fill the bins."""
     count = 2 * _GENERATED
 
     def simulate(number: int) -> Mapping[str, Interval]:
@@ -207,7 +210,7 @@ def null_simulation() -> Simulation:
 
 
 def fid_infinity_simulation() -> Simulation:
-    """Between N(0, I) and N(0, 1.2^2 I) the distance is d (1.2 - 1)^2."""
+    """The distance between N(0, I) and N(0, 1.2^2 I) is d (1.2 - 1)^2."""
     dimension, count, scale = 8, 1000, 1.2
     reference = Statistics(np.zeros(dimension), np.eye(dimension), 10**9)
 
@@ -223,8 +226,10 @@ def fid_infinity_simulation() -> Simulation:
 
 
 def audit_simulation() -> Simulation:
-    """An audit of a generator that makes so many of the targets of each kind verbatim, and 80 % plausibly from one
-    start; its fresh images are of the entry's law."""
+    """An audit of a generator that makes known shares of the targets of each kind verbatim.
+
+    It makes 80 % plausibly from one start. Its newly drawn images have the entry's distribution.
+    """
     shares = {"train": 0.8, "held_out": 0.7, "near_train": 0.85, "near_held_out": 0.75, "generated": 0.95, "entry": 0.9}
     targets, starts, drawn = 200, 4, 60
 
@@ -233,7 +238,7 @@ def audit_simulation() -> Simulation:
         errors = {kind: random.uniform(0.0, VERBATIM / share, targets) for kind, share in shares.items()}
         fresh, own = random.standard_normal((2, drawn, _DIMENSION))
         tried = random.uniform(0.0, PLAUSIBLE / 0.8, (starts, targets))
-        chances = random.uniform(0.5, 1.0, targets)  # of a target, to be found from a start
+        chances = random.uniform(0.5, 1.0, targets)  # that a start finds a target
         found = np.where(random.random((starts, 1, targets)) < chances, 0.0, 1.0)
         audit = Audit(
             AuditPlan(),
@@ -258,7 +263,7 @@ def audit_simulation() -> Simulation:
 
 
 def _own_intervals(audit: Audit, shares: Mapping[str, float]) -> Mapping[str, Interval]:
-    """Those of the gaps and of the entry's images: the medians are in the ratio of the shares, inverted."""
+    """The intervals of the gaps and of the entry's images. The medians have the inverse ratio of the shares."""
     comparisons, match = audit.comparisons, audit.match
     assert comparisons.near is not None
     assert match is not None
@@ -285,8 +290,11 @@ SIMULATED: tuple[Callable[[], Simulation], ...] = (
 
 
 def measure(simulations: int, *_: object) -> dict[str, dict[str, Any]]:
-    """By the finding's name: its ``kind``, how many of ``simulations`` intervals ``held``, the ``mean`` and the
-    ``spread`` of its values, and the mean half width of its intervals over 1.96 (``error``)."""
+    """Rows by name of finding.
+
+    Each has the ``kind``, the numbers of ``simulations`` and of intervals that ``held``, the ``mean`` and ``spread`` of
+    the values, and the mean half width of the intervals divided by 1.96 (``error``).
+    """
     with ProcessPoolExecutor(usable_cores(), mp_context=get_context("spawn")) as processes:
         parts = processes.map(partial(_coverage_of, simulations=simulations), SIMULATED)
         return {name: row for part in parts for name, row in part.items()}
@@ -298,15 +306,15 @@ def _coverage_of(prepare: Callable[[], Simulation], simulations: int) -> dict[st
     for number in range(simulations):
         for name, interval in simulate(number).items():
             intervals.setdefault(name, []).append(interval)
-    return {name: row_of(each) for name, each in intervals.items()}
+    return {name: row_of(found) for name, found in intervals.items()}
 
 
 def row_of(intervals: Sequence[Interval]) -> dict[str, Any]:
     """The row of one number; see :func:`measure`."""
-    values, lows, highs = np.array([(each.value, each.low, each.high) for each in intervals]).T
-    truths = np.array([values.mean() if each.truth is None else each.truth for each in intervals])
+    values, lows, highs = np.array([(interval.value, interval.low, interval.high) for interval in intervals]).T
+    truths = np.array([values.mean() if interval.truth is None else interval.truth for interval in intervals])
     if not values.std():
-        raise ValueError("a number that never varies says nothing of its interval")
+        raise ValueError("a number that never varies cannot test its interval")
     return {
         "kind": intervals[0].kind,
         "simulations": len(intervals),
@@ -318,8 +326,10 @@ def row_of(intervals: Sequence[Interval]) -> dict[str, Any]:
 
 
 def misses(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """The numbers whose intervals hold less or more often than :data:`BOUNDS`, with the share that holds; of those that
-    promise 95 % at least only what holds less often."""
+    """The numbers with intervals outside :data:`BOUNDS`, with the share that holds.
+
+    *At least* intervals have only the lower bound.
+    """
     shares = {name: row["held"] / row["simulations"] for name, row in rows.items()}
     most = {name: 1.0 if row["kind"] == "at least" else BOUNDS[1] for name, row in rows.items()}
     return {name: share for name, share in shares.items() if not BOUNDS[0] <= share <= most[name]}

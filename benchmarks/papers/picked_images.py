@@ -1,7 +1,6 @@
 """How far picking images lowers FID and MiFID in the demo's competition.
 
-A team draws more images than it submits and keeps those that lower the FID to the training images, which everybody can
-download.
+A team draws more images than it submits and keeps those that lower the FID to the training images, which are public.
 """
 
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ AXES = 64
 
 
 class Size(NamedTuple):
-    """Images of an entry, as in the demo; images that are drawn; exchanges that are tried."""
+    """Images of an entry, as in the demo; drawn images; tried exchanges."""
 
     images: int = 400
     pools: tuple[int, ...] = (800, 1600)
@@ -79,7 +78,7 @@ def picked(pool: Features, reference: Features, size: Size, *, random: np.random
 
 
 def measure(size: Size, *_: object) -> list[dict[str, Any]]:
-    """The scores of entries that are not picked and of picked ones, of each generator."""
+    """The scores of picked and unpicked entries of each generator."""
     photographs = bundled_photographs(SEED)
     train, held_out = photographs.train.images, photographs.held_out.images
     tracks = {
@@ -100,10 +99,10 @@ def measure(size: Size, *_: object) -> list[dict[str, Any]]:
         rows.append({"generator": entry.key, "pool": None, "scores": scores})
         for pool in size.pools:
             with threadpool_limits(limits=1):  # the matrices are small
-                kept = picked(
+                rows_picked = picked(
                     features["public"][:pool], tracks["public"].reference, size, random=np.random.default_rng(SEED)
                 )
-            scores = {name: [tracks[name].scores(drawn[kept])] for name, drawn in features.items()}
+            scores = {name: [tracks[name].scores(drawn[rows_picked])] for name, drawn in features.items()}
             rows.append({"generator": entry.key, "pool": pool, "scores": scores})
     return rows
 

@@ -1,7 +1,7 @@
 """Table 1 of Webster et al. 2019, on the demo's photographs.
 
-Generators that are known to memorise (GLO on few images) or not (GLO on many, a DCGAN) are trained, exported as ONNX
-files, and audited in the sandbox as a competition would.
+The experiment trains generators that memorise (GLO on few images) or do not (GLO on many, a DCGAN). It exports them as
+ONNX files and audits them in the sandbox, as in a competition.
 """
 
 import logging
@@ -57,14 +57,14 @@ class Setting:
     width: int = 32
     held_out: int = 800
     max_tiles: int = 600
-    """Tiles of one photograph in one of the demo's parts."""
+    """Most tiles of one photograph in one of the demo's parts."""
     plan: AuditPlan = field(
         default_factory=lambda: AuditPlan(train=200, held_out=200, generated=40, distorted=24, stability=20)
     )
     restarts: AuditPlan = field(
         default_factory=lambda: AuditPlan(train=40, held_out=40, generated=40, distorted=0, method="authors", starts=10)
     )
-    """The plan of the audits that count success by number of starts, with the authors' steps (table 2)."""
+    """The plan of the audits that count success by the number of starts, with the authors' steps (table 2)."""
     sampled: int = 150
     """Images for FID, of each kind."""
     extractor: str = "efficientnet_lite0"
@@ -97,13 +97,13 @@ QUICK = Setting(
 
 
 def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
-    """(held-out, the rest): tiles of all photographs, split at random.
+    """(held-out, other): tiles of all photographs, split at random.
 
-    The demo's held-out part is not used: most of its photographs are in no other part. An honest generator, too,
-    recovers tiles of its own photographs better, and the test assumes that both sets are drawn from one distribution.
+    The demo's held-out part is not enough, because most of its photographs are in no other part. Even an honest
+    generator recovers tiles of its own photographs better, and the test assumes one distribution for both sets.
     """
     caps = dict.fromkeys(("train", "held_out", "private_extra"), setting.max_tiles)
-    parts = bundled_photographs(size=setting.size, max_tiles=caps)  # type: ignore[arg-type]  # the keys are the parts' names
+    parts = bundled_photographs(size=setting.size, max_tiles=caps)  # type: ignore[arg-type]  # the keys are the names of the parts
     images = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])
     images = images[np.random.default_rng(0).permutation(len(images))]
     return images[: setting.held_out], images[setting.held_out :]
@@ -126,7 +126,7 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
     report = audit.report()
     log.info("%s: %s (%.0f s) %s", model.name, report["verdict"], audit_seconds, report["sentence"])
     parts = ("verdict", "sentence", "measured", "targets", "stability", "evaluations", "provenance")
-    findings = {each["name"]: {"value": each["value"], "p_value": each["p_value"]} for each in report["findings"]}
+    findings = {row["name"]: {"value": row["value"], "p_value": row["p_value"]} for row in report["findings"]}
     return {
         "name": model.name,
         "images": len(train),
@@ -142,7 +142,7 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
 
 
 def _fid(content: bytes, train: Pixels, held_out: Pixels, *, setting: Setting) -> dict[str, float | int | None]:
-    """FID to training and to equally many held-out images. Without sandbox, since the file is our own."""
+    """FID to training images and to an equal number of held-out images. Trusted file, so without sandbox."""
     generator = read_generator(content, setting.latent, size=setting.size)
     count = setting.sampled
     with torch.no_grad():
@@ -156,14 +156,14 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, *, setting: Setting) -
 
 
 def pairs_image_of(audits: Sequence[Audit]) -> Image.Image:
-    """All pairs of target and recovery, one audit beside the other, enlarged without smoothing."""
+    """All pairs of target and recovery, audits side by side, enlarged without smoothing."""
     sheets = [np.pad(audit.sheet(), ((0, 0), (0, 12), (0, 0)), constant_values=255) for audit in audits]
     image = Image.fromarray(np.concatenate(sheets, axis=1))
     return image.resize((2 * image.width, 2 * image.height), Image.Resampling.NEAREST)
 
 
 def measure(setting: Setting, folder: Path, *_: object) -> dict[str, Any]:
-    """Train and audit all generators. The figure is stored with the full setting's results, else in ``folder``."""
+    """Train and audit all generators. The figure goes to :data:`FIGURES` for the full setting, else to ``folder``."""
     images = tiles(setting)
     rows, audits = zip(*(row_of(model, setting, images) for model in setting.models), strict=True)
     figures = FIGURES if setting == FULL else folder
@@ -179,14 +179,14 @@ def measure(setting: Setting, folder: Path, *_: object) -> dict[str, Any]:
 ITERATIONS, ALONE = 80, 16
 HISTORY = LbfgsOptions().history
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""Latent points (k, d) of the targets (k,) to their errors (k,)."""
+"""From latent points (k, d) and their targets' rows (k,) to errors (k,)."""
 
 
 def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[str, float]]:
-    """CPU seconds and evaluations per target, and the median error, of three methods from the same start, on held-out
-    images and a briefly trained generator, with one thread.
+    """Processor seconds and evaluations per target, and the median error, of three methods with one thread.
 
-    One optimiser for each target runs on the first :data:`ALONE` only; ``first`` is the median error on these.
+    All begin at the same start, on held-out images and a briefly trained generator. The method with a separate
+    optimiser per target runs only on the first :data:`ALONE` targets; ``first`` is the median error on these.
     """
     held_out, others = images
     with single_threaded(0):

@@ -1,4 +1,4 @@
-"""Small seeded generators with a known degree of memorising: GLO (Bojanowski et al. 2018) and a DCGAN."""
+"""Small seeded generators with a known degree of memorization: GLO (Bojanowski et al. 2018) and a DCGAN."""
 
 import warnings
 from itertools import pairwise
@@ -17,12 +17,14 @@ from scorer.generators.onnx_files import RECOMMENDED_OPSET
 from scorer.generators.recovery.search import targets_of
 
 Pixels = NDArray[np.uint8]
-BASE_SIZE = 4  # the side at which latent points become maps
+BASE_SIZE = 4  # the side of the first maps
 
 
 def generator_of(dimension: int, size: int, width: int, *, bias: bool = False) -> nn.Sequential:
-    """The DCGAN's: (n, d) to (n, 3, size, size) in [-1, 1]; ``size`` is a power of 2, ``width`` the last channels.
-    ``bias``: whether layers before a batch norm have one."""
+    """The DCGAN's generator: (n, d) to (n, 3, size, size) in [-1, 1].
+
+    ``size`` is a power of 2, ``width`` the number of last channels. ``bias`` applies to layers before a batch norm.
+    """
     widths = [width << step for step in reversed(range(int(np.log2(size // BASE_SIZE))))]
     layers: list[nn.Module] = [
         nn.Linear(dimension, widths[0] * BASE_SIZE**2, bias=bias),
@@ -45,7 +47,7 @@ def discriminator_of(size: int, width: int) -> nn.Sequential:
 
 
 def glo(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, seed: int) -> nn.Sequential:
-    """GLO, fitted to map latent point i to image i of (n, s, s, 3); points are drawn once and stay, as in the paper."""
+    """GLO, fitted to map latent point i to image i of (n, s, s, 3). The points are fixed, as in the paper."""
     torch.manual_seed(seed)
     model = generator_of(latent.dimension, images.shape[1], width)
     targets = targets_of(images)
@@ -85,7 +87,7 @@ def onnx_of(model: nn.Module, latent: Latent) -> bytes:
     """The generator as one ONNX file of the recommended opset, for any number of latent points."""
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         path = Path(folder) / "generator.onnx"
-        warnings.simplefilter("ignore")  # torch calls the exporter that writes one plain file deprecated
+        warnings.simplefilter("ignore")  # torch deprecates the exporter that writes one plain file
         torch.onnx.export(
             model.eval(),
             (torch.zeros(2, latent.dimension),),

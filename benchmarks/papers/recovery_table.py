@@ -37,7 +37,7 @@ def _histograms(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     for row in rows:
         edges = row["histogram"]["edges"][:-1]
         for kind, counts in row["histogram"]["counts"].items():
-            decade = [sum(each >= 0.999 * limit for limit in DECADES) for each in edges]  # edges are rounded powers
+            decade = [sum(edge >= 0.999 * limit for limit in DECADES) for edge in edges]  # edges are rounded powers
             shares = [
                 sum(count for count, place in zip(counts, decade, strict=True) if place == wanted) / sum(counts)
                 for wanted in range(len(DECADES) + 1)
@@ -47,7 +47,7 @@ def _histograms(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     return MarkdownTable("", header, table)
 
 
-KINDS = {"train": "training", "held_out": "held-out", "generated": "its own"}
+KINDS = {"train": "training", "held_out": "held-out", "generated": "own"}
 
 
 def _restarts(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
@@ -71,17 +71,17 @@ def _stability(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
         ]
         found = stability["found"]
         table.append((row["name"], f"{sum(found) / len(found):.0%}", f"{min(found):.0%}", *medians))
-    return MarkdownTable("", ("", "found", "hardest", "first", "half way", "last"), table)
+    return MarkdownTable("", ("", "found", "hardest", "first", "halfway", "last"), table)
 
 
 def _table_1(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     header = ("", "verdict", "KS", "gap", "MRE train", "held-out", "generated", "warped", "found")
-    return MarkdownTable("", header, [_row_1(each) for each in rows])
+    return MarkdownTable("", header, [_row_1(row) for row in rows])
 
 
 def _row_1(row: Mapping[str, Any]) -> Sequence[str]:
     measured = row["measured"]
-    values = {name: each["value"] for name, each in row["findings"].items()}
+    values = {name: finding["value"] for name, finding in row["findings"].items()}
     interval = "" if measured["gap_low"] is None else f" ({measured['gap_low']:+.3f} to {measured['gap_high']:+.3f})"
     medians = [f"{values[f'recovery_{kind}']:.2e}" for kind in ("train", "held_out", "generated", "warp_train")]
     verdict = "**copies**" if row["verdict"] == "copies" else row["verdict"]
@@ -94,17 +94,17 @@ DISTORTED_KINDS = {"train": "training", "generated": "own"}
 
 
 def _unraised(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Under which distortions errors did not rise beyond chance, if under any."""
+    """The distortions under which errors did not rise beyond chance."""
     unraised = {
         f"{how}, {DISTORTED_KINDS[kind]} images": [
             row["name"] for row in rows if row["findings"][f"recovery_{how}_{kind}"]["p_value"] >= SIGNIFICANCE_LEVEL
         ]
         for how, kind in DISTORTIONS
     }
-    lines = [f"- {name}: not for {', '.join(names)}" for name, names in unraised.items() if names]
+    lines = [f"- {name}: {', '.join(names)}" for name, names in unraised.items() if names]
     if not lines:
         return "Errors rise beyond chance under every distortion."
-    return "\n".join(["Under these distortions errors do not rise beyond chance (p < 1 %):", "", *lines])
+    return "\n".join(["Under these distortions, errors do not rise beyond chance (p < 1 %):", "", *lines])
 
 
 def _distortions(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
@@ -112,7 +112,8 @@ def _distortions(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     table = []
     for row in rows:
         quantities = [row["findings"][f"recovery_{how}_{kind}"] for how, kind in DISTORTIONS]
-        table.append((row["name"], *(f"{each['value']:.2e} (p {each['p_value']:.1e})" for each in quantities)))
+        cells = (f"{quantity['value']:.2e} (p {quantity['p_value']:.1e})" for quantity in quantities)
+        table.append((row["name"], *cells))
     return MarkdownTable("", header, table)
 
 
@@ -123,13 +124,20 @@ def _fids(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
 
 
 def _searches(search: Mapping[str, Mapping[str, float]]) -> MarkdownTable:
-    header = ("", "targets", "processor seconds each", "evaluations each", "median error", "of the first 16")
+    header = (
+        "",
+        "targets",
+        "processor seconds per target",
+        "evaluations per target",
+        "median error",
+        "of the first 16",
+    )
     forms = {"targets": ".0f", "seconds": ".3f", "evaluations": ".0f", "median": ".2e", "first": ".2e"}
-    rows = [(name, *(format(each[key], form) for key, form in forms.items())) for name, each in search.items()]
+    rows = [(name, *(format(found[key], form) for key, form in forms.items())) for name, found in search.items()]
     return MarkdownTable("", header, rows)
 
 
 def _costs(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     keys = {"audit_seconds": ".0f", "evaluations": ",", "file_bytes": ","}
     table = [(row["name"], *(format(row[key], form) for key, form in keys.items())) for row in rows]
-    return MarkdownTable("", ("", "seconds of audit", "images made and followed back", "bytes of the file"), table)
+    return MarkdownTable("", ("", "seconds of the audit", "images made and differentiated", "bytes of the file"), table)

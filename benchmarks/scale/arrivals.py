@@ -1,7 +1,7 @@
-"""When which team hands in: the shape of the Generative Dog Images competition of 2019.
+"""When each team submits: the shape of the Generative Dog Images competition of 2019.
 
-Its released results have no times, but ids that Kaggle gave to all submissions of all its competitions in order. If
-those came evenly, the ids of the 1,666 released ones tell when they were handed in, rush of the last days included.
+The released results have no times, but ids that Kaggle gave to all submissions of all its competitions in order. If
+those came evenly, the 1,666 released ids show the times of submission, including the rush of the last days.
 """
 
 import csv
@@ -20,7 +20,7 @@ RESULTS_OF_2019 = ROOT / "tests" / "data" / "competition_results.csv"
 TEAMS, ENTRIES, DAYS, DAILY_LIMIT = 924, 11_192, 60.0, 5
 DAY, HOUR = 86_400.0, 3600.0
 SPREAD_OF_TEAMS = 1.0
-"""Standard deviation of the logarithm of teams' diligence: how unevenly they share the entries was not published."""
+"""Standard deviation of the logarithm of teams' diligence. Assumed, because entries per team were not published."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Arrival:
 
 @cache
 def moments_of_2019() -> NDArray[np.float64]:
-    """The moments of the released entries in order, as shares of the time between the first and the last; (n,)."""
+    """The moments of the released entries in order, as shares of the time from the first to the last; (n,)."""
     with RESULTS_OF_2019.open() as file:
         ids = np.sort([int(row["submission_id"]) for row in csv.DictReader(file)]).astype(np.float64)
     moments: NDArray[np.float64] = (ids - ids[0]) / (ids[-1] - ids[0])
@@ -48,7 +48,7 @@ def entries_by_hour(entries: int = ENTRIES, days: float = DAYS) -> NDArray[np.fl
 
 
 def arrivals_of(teams: int, entries: int, days: float, *, seed: int) -> Sequence[Arrival]:
-    """The arrivals in order, at least one of each team, at most ``DAILY_LIMIT`` of a team on a day."""
+    """The arrivals in order: at least one per team, and at most ``DAILY_LIMIT`` per team and day."""
     rng, source = np.random.default_rng(seed), random.Random(seed)
     diligence = [source.lognormvariate(0, SPREAD_OF_TEAMS) for _ in range(teams)]
     turns = [*range(teams), *source.choices(range(teams), diligence, k=entries - teams)]
@@ -59,7 +59,7 @@ def arrivals_of(teams: int, entries: int, days: float, *, seed: int) -> Sequence
     for moment in np.sort(moments) * days * DAY:
         day = int(moment // DAY)
         place = next((place for place, team in enumerate(turns) if by_day[day, team] < DAILY_LIMIT), None)
-        if place is None:  # whose turns are left have no entry left today: another team has one more in their place
+        if place is None:  # no team with turns left may submit today, so another team replaces one
             turns[0] = next(team for team in source.sample(range(teams), teams) if by_day[day, team] < DAILY_LIMIT)
         team = turns.pop(place or 0)
         by_day[day, team] += 1

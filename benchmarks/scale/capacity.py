@@ -1,7 +1,7 @@
 """``python -m benchmarks.scale.capacity``: the tables of docs/how-to/plan-capacity.md, from ``capacity.toml``.
 
-GPUs come from a model of the queue that knows rates alone: hour by hour, public scores go before private ones, and what
-is not done waits. SCALE.md compares it with the simulation, which knows every entry.
+The number of GPUs comes from a model of the queue with rates alone. Hour by hour, public scores precede private ones,
+and unfinished scores wait. SCALE.md compares it with the simulation of every entry.
 """
 
 import itertools
@@ -24,14 +24,14 @@ COMPETITIONS = (10, 100, 1000)
 
 
 class Waits(NamedTuple):
-    """The longest wait for a public score in seconds, and from the last hour on until all private ones are there."""
+    """The longest wait for a public score, and the time from the last hour until all private ones exist; seconds."""
 
     public: float
     private: float
 
 
 def waits(entries: NDArray[np.float64], workers: int, public: float, *, private: float) -> Waits:
-    """The waits with ``workers`` that need these seconds for each track's score of the ``entries`` of each hour."""
+    """The waits for the ``entries`` of each hour, if ``workers`` need these seconds for each track's score."""
     rate = workers * HOUR
     waiting_public = waiting_private = longest = 0.0
     for count in entries:
@@ -45,7 +45,7 @@ def waits(entries: NDArray[np.float64], workers: int, public: float, *, private:
 
 
 def arrivals(competitions: int, *, evenly: bool) -> NDArray[np.float64]:
-    """Entries in each hour of two months (1440,), if competitions close evenly over these or all on one day."""
+    """Entries in each hour of two months (1440,). Competitions close evenly over these months, or all on one day."""
     one = entries_by_hour()
     if not evenly:
         return competitions * one
@@ -54,7 +54,7 @@ def arrivals(competitions: int, *, evenly: bool) -> NDArray[np.float64]:
 
 
 def needed_gpus(entries: NDArray[np.float64], assumed: Mapping[str, Any] = ASSUMED) -> tuple[int, Waits]:
-    """The fewest GPUs that keep what is promised, and the waits with them."""
+    """The smallest number of GPUs that keeps the promises, and its waits."""
     cost, wanted = assumed["entry"], assumed["wanted"]
     busy = float(entries.sum()) * (cost["public"] + cost["private"]) / (len(entries) * HOUR)
     for gpus in itertools.count(max(1, ceil(busy / wanted["gpu_busy_share"]))):

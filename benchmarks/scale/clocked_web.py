@@ -1,5 +1,7 @@
-"""The service's web application, whose present time is that of a :class:`SharedClock`, and which opens some of the
-uploads in limited processes and the others itself."""
+"""The service's web application on a :class:`SharedClock`.
+
+It opens some uploads in limited processes and the others itself.
+"""
 
 import itertools
 import mmap
@@ -17,14 +19,16 @@ from fastapi import FastAPI
 from api.http import dependencies
 
 LIMITED_EVERY = "KENNEL_SCALE_LIMITED_EVERY"
-"""The environment variable that says of how many uploads one is opened in a limited process."""
+"""The environment variable with n, if one of n uploads is opened in a limited process."""
 
 
 def served_app() -> FastAPI:
-    """The application as a web server starts it, with what the environment names: the file of the clock, and how many
-    uploads have one limited process."""
+    """Make the application for a web server.
+
+    The environment names the clock's file and the number of uploads per limited process.
+    """
     vars(dependencies)["utc_now"] = SharedClock(Path(os.environ[CLOCK_FILE])).now
-    app: FastAPI = import_module("api.main").served_app()  # only now: it imports the clock by its name
+    app: FastAPI = import_module("api.main").served_app()  # not earlier: it imports the clock by its name
     uploads = vars(import_module("api.submissions.file_uploads"))
     uploads["reads_limited"] = one_in(int(os.environ[LIMITED_EVERY]))
     uploads["require_right_clock"] = lambda _: None  # the database's clock is not set
@@ -32,18 +36,18 @@ def served_app() -> FastAPI:
 
 
 def one_in(every: int) -> Callable[[Any], bool]:
-    """Whether a limited process opens the next upload, whatever the settings say: the first of so many."""
+    """Make a function that returns True for one of ``every`` uploads, regardless of the settings."""
     uploads = itertools.count()
     return lambda _: next(uploads) % every == 0
 
 
 CLOCK_FILE = "KENNEL_SCALE_CLOCK"
-"""The environment variable that names the file."""
+"""The environment variable with the clock's file."""
 _MOMENT = struct.Struct("d")
 
 
 class SharedClock:
-    """The moment in ``path``, which is made if it is missing; the present time until it is first set."""
+    """A clock with its moment in the file ``path``. Until it is first set, it has the real time."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():

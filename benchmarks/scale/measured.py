@@ -1,4 +1,4 @@
-"""What a part shows: waits by hour, work of the workers, what an entry costs the service; the tables of SCALE.md."""
+"""The numbers of a part, and the tables of SCALE.md: waits by hour, work of the workers, cost of an entry."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,22 @@ from benchmarks.scale.capacity import waits
 from benchmarks.scale.simulation import Played, WorkerPool
 
 HOURS = 24
-"""The hours of the last day, each of which is told alone."""
+"""The hours of the last day, each with its own row."""
 BINS = 24
-"""Of the whole competition, shorter and shorter towards the close."""
+"""The intervals of the whole competition, shorter towards the close."""
 TIMED = ("upload", "claim", "record", "board", "sweep")
 
 SERVERS = {"web": "uvicorn", "database": "postgres", "queue": "valkey"}
-"""By part of the service, what is in the command lines of its processes."""
+"""Text in the command lines of each part's processes."""
 WEB, OPENING = "web", "opening"
-"""The web's own processes; those that it starts, in which it opens uploads."""
+"""The web's own processes, and the ones that it starts to open uploads."""
 
 
 def processor_seconds() -> Mapping[str, float]:
-    """Processor seconds so far of the processes of each server, those that have ended included, and apart from the
-    web's own those of processes that it has started, or had forked, and that have ended."""
+    """Processor seconds so far of each server's processes, including ended ones.
+
+    ``OPENING`` has those of ended processes that the web has started or forked.
+    """
     seconds = dict.fromkeys((*SERVERS, OPENING), 0.0)
     for process in psutil.Process().children(recursive=True):
         try:
@@ -45,7 +47,7 @@ def processor_seconds() -> Mapping[str, float]:
 
 
 def findings_of(played: Played, scorers: WorkerPool, close: float) -> Run:
-    """All numbers of what was played up to the ``close``; times in seconds of the competition."""
+    """All numbers up to the ``close``; times in seconds of the competition."""
     accepted = np.array(list(played.accepted.values()))
     public, private = (
         np.array([played.scored[track].get(entry, np.nan) for entry in played.accepted])
@@ -73,13 +75,12 @@ def findings_of(played: Played, scorers: WorkerPool, close: float) -> Run:
 
 
 def hours_before(seconds: float) -> NDArray[np.float64]:
-    """The edges of the bins in hours before the close, over the last ``seconds``; (BINS + 1,), the last one is
-    the close itself."""
+    """The edges of the bins in hours before the close, over the last ``seconds``, ending with it; (BINS + 1,)."""
     return np.append(np.geomspace(seconds / HOUR, 1.0, BINS), 0.0)
 
 
 def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64], *, waits: NDArray[np.float64]) -> Run:
-    """By interval: how many entries were accepted, and how long they waited for their public scores."""
+    """By interval: the number of accepted entries, and their waits for public scores."""
     numbers: Run = {}
     for place, (begin, end) in enumerate(pairwise(edges)):
         inside = waits[(accepted >= begin) & (accepted < end)]
@@ -91,8 +92,10 @@ def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64]
 
 
 def costs_of(played: Played, seconds: float, processors: Mapping[str, float], *, database_bytes: float) -> Run:
-    """What an accepted entry costs each server, and how long the service's steps take by the real clock. ``processors``
-    has processor seconds by server, ``database_bytes`` is the growth of the database."""
+    """The cost of an accepted entry for each server, and the service's steps in seconds of the real clock.
+
+    ``processors`` has processor seconds by server, ``database_bytes`` is the growth of the database.
+    """
     entries = max(1, len(played.accepted))
     processors = {**processors, WEB: processors[WEB] + processors[OPENING]}
     steps = {name: np.array(played.durations[name]) for name in TIMED}
@@ -101,18 +104,18 @@ def costs_of(played: Played, seconds: float, processors: Mapping[str, float], *,
         "load": os.getloadavg()[1],
         "database_bytes_an_entry": database_bytes / entries,
         **{f"processor_{name}": spent / entries for name, spent in processors.items()},
-        **{f"{name}_median_ms": 1000 * float(np.median(each)) for name, each in steps.items() if len(each)},
-        **{f"{name}_p99_ms": 1000 * float(np.quantile(each, 0.99)) for name, each in steps.items() if len(each)},
+        **{f"{name}_median_ms": 1000 * float(np.median(times)) for name, times in steps.items() if len(times)},
+        **{f"{name}_p99_ms": 1000 * float(np.quantile(times, 0.99)) for name, times in steps.items() if len(times)},
     }
 
 
 SERVED = {"web": "web", "database": "database", "queue": "queue server"}
 STEPS = {
-    "upload": "a zip is handed in",
-    "claim": "a job is claimed",
-    "record": "a check or a score is recorded",
-    "board": "the board is read, after a change",
-    "sweep": "the sweep",
+    "upload": "upload of a zip",
+    "claim": "claim of a job",
+    "record": "record of a check or a score",
+    "board": "read of the board after a change",
+    "sweep": "sweep",
 }
 
 
@@ -126,12 +129,12 @@ def parts() -> Mapping[str, str]:
         "whole": (("", *titles), _whole(runs)),
         "hours": (("", f"entries of {entries}", *titles), _by_hour(list(runs.values()))),
         "days": (("", f"entries of {entries}", *titles), _by_days(list(runs.values()))),
-        "saturation": (("", "s an entry", "entries a day until it is full"), _saturation(list(runs.values()))),
+        "saturation": (("", "s an entry", "entries a day when it is full"), _saturation(list(runs.values()))),
         "steps": (("median and slowest hundredth, ms", *titles), _steps(list(runs.values()))),
         "rates": (("", *titles), _rates(runs)),
     }
     lines = [
-        f"- {title.capitalize()}; load of the machine at its end {run['load']:.1f}."
+        f"- {title.capitalize()}; load of the machine at the end {run['load']:.1f}."
         f" {machine_line(result.machine, result.command)}"
         for title, run, result in zip(titles, runs.values(), results, strict=True)
     ]
@@ -145,29 +148,29 @@ def _whole(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
     work = {workers: (run["public_last_day"] + run["private_last_day"]) / workers for workers, run in runs.items()}
     return [
         row("accepted", "accepted"),
-        row("not handed in by the close", "given_up"),
+        row("not submitted by the close", "given_up"),
         row("refused: two in progress", "refused_pending"),
         row("refused: closed", "refused_closed"),
         row("refused for another reason", "refused_otherwise"),
         row("seconds of a public score", "public_host_seconds"),
         row("seconds of a private score", "private_host_seconds"),
         row("seconds of a check", "check_host_seconds", ".1f"),
-        row("wait for the public score, median, min", "wait_median", ",.1f", by=60),
-        row("95 of 100 waited at most, min", "wait_p95", ",.1f", by=60),
+        row("wait for the public score: median, min", "wait_median", ",.1f", by=60),
+        row("95th percentile, min", "wait_p95", ",.1f", by=60),
         row("longest, min", "wait_longest", ",.1f", by=60),
         row("last public score after the close, h", "public_after_close", ",.1f", by=HOUR),
         row("last private score after the close, h", "private_after_close", ",.1f", by=HOUR),
         row("private scores missing at the close", "private_waiting_at_close"),
-        row("workers busy, of what was played", "busy_share", ".1%"),
-        ("scores by a worker on the last day", *(f"{scores:,.0f}" for scores in work.values())),
+        row("workers busy, share of the time", "busy_share", ".1%"),
+        ("scores per worker on the last day", *(f"{scores:,.0f}" for scores in work.values())),
         row("first entries overtaken unfairly", "fairness_first_unfair"),
         row("further entries overtaken unfairly", "fairness_later_unfair"),
-        row("played in, min of the real clock", "seconds", ",.0f", by=60),
+        row("duration of the run, min of the real clock", "seconds", ",.0f", by=60),
     ]
 
 
 def _waits(runs: Sequence[Run], key: str) -> list[str]:
-    """Of an interval: its entries in the first run; of each run the median and the longest wait, in minutes."""
+    """An interval's entries in the first run, and each run's median and longest wait, in minutes."""
     waited = [f"{run[f'{key}_median'] / 60:,.1f}, {run[f'{key}_longest'] / 60:,.1f}" for run in runs]
     return [f"{runs[0][f'{key}_entries']:,.0f}", *waited]
 
@@ -188,7 +191,7 @@ def _saturation(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     run = max(runs, key=lambda run: run["accepted"])
     rows = {
         "one worker on two cores": run["public_host_seconds"] + run["private_host_seconds"],
-        "one process that checks": run["check_host_seconds"],
+        "one checking process": run["check_host_seconds"],
         **{f"one core of the {name}": run[f"processor_{key}"] for key, name in SERVED.items()},
     }
     ordered = sorted(rows.items(), key=lambda row: -row[1])
@@ -208,9 +211,9 @@ def _rates(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
         for workers, run in runs.items()
     ]
     minutes = {
-        "longest wait, by rates": [each.public for each in modelled],
+        "longest wait, from rates": [found.public for found in modelled],
         "longest wait, simulated": [run["wait_longest"] for run in runs.values()],
-        "last private score after the close, by rates": [each.private for each in modelled],
-        "the same, simulated": [run["private_after_close"] for run in runs.values()],
+        "last private score after the close, from rates": [found.private for found in modelled],
+        "last private score after the close, simulated": [run["private_after_close"] for run in runs.values()],
     }
     return [(name, *(f"{value / 60:,.1f}" for value in values)) for name, values in minutes.items()]

@@ -1,4 +1,4 @@
-"""The competition with some numbers of workers, each with a stored result of its own (``make scale``)."""
+"""The competition with different numbers of workers, each with its own stored result (``make scale``)."""
 
 import time
 from dataclasses import dataclass
@@ -25,17 +25,21 @@ from worker.runtime.context import WorkerContext
 __all__ = ["parts"]
 PENDING_LIMIT = 2
 WORKERS_OF_A_CHECKER = 8
-"""Scoring workers for each process that checks."""
+"""Scoring workers per checking process."""
 SECONDS = {"check": 3.5, **{track: sum(ends) / 2 for track, ends in NETWORK_SECONDS.items()}}
-"""How long a worker on two cores takes for each job of an entry of 10,000 images: a check as HOST_STAGES.md has it, by
-one limited process. A result keeps the times that it was measured with."""
+"""Seconds of a worker on two cores for each job of an entry of 10,000 images.
+
+The check's time is that of one limited process in HOST_STAGES.md. A result keeps the times of its measurement.
+"""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A competition of 2019's shape with this many workers. ``limited_every``: one of that many uploads is opened in a
-    limited process, as the service does with all; a process costs more than everything else that the web does for an
-    upload."""
+    """A competition of 2019's shape with this many workers.
+
+    A limited process opens one of ``limited_every`` uploads. The service opens all uploads in limited processes, but a
+    process costs more than all other work of the web for an upload.
+    """
 
     workers: int
     teams: int = TEAMS
@@ -69,7 +73,7 @@ def _play(service: LoadedService, part: Part, clock: SharedClock) -> dict[str, f
     open_small_competition(service, SLUG, daily_limit=DAILY_LIMIT, pending_limit=PENDING_LIMIT)
     people = add_participants(service, part.teams)
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
-    start = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)  # so that its days are those of the quota
+    start = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)  # its days are those of the quota
     closes_at = start + timedelta(days=part.days)
     service.admin.call("PATCH", f"/competitions/{SLUG}", json={"closes_at": closes_at.isoformat()})
     broker = create_celery_app(service.settings)

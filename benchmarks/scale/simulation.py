@@ -1,8 +1,8 @@
-"""A competition that is played in the order of its events, on a clock that jumps from one to the next.
+"""A simulated competition on a clock that jumps from one event to the next.
 
-Real are the web process and its answers over loopback, the database, the queue server with its messages, and every
-transaction by which jobs are claimed and settled. Nobody waits: where a team would sleep or a worker compute, the clock
-is set to the next event instead. So no time is compressed; time in which nothing happens is left out.
+The web process and its answers over loopback, the database, the queue server with its messages, and every transaction
+that claims or settles a job are real. Where a team would sleep or a worker compute, the clock jumps to the next
+event. No time is compressed; idle time is left out.
 """
 
 import heapq
@@ -37,16 +37,19 @@ from worker.scoring.score import MAX_CLOSEST_PAIRS
 SLUG = "scale"
 ZIPS = 20
 LEASE = timedelta(days=1)
-"""By the database's clock, which is not set: no lease of a job under way may expire."""
+"""Long enough that no lease expires during a job: the database's clock is not set."""
 SWEEP_SECONDS = 3600.0
 RETRY_SECONDS = 60.0
-"""After its entry is scored a team needs this long to hand in the one that was refused."""
+"""A team's delay from the score of one entry to the repetition of a refused upload."""
 NO_COPIES = TrainingImageCopies(0, 0, 0.0, np.full(IMAGES, -1))
 
 
 MESSAGE_SECONDS = 10.0
-"""Real time after which a message is taken to be lost. The service waits for the queue server for a quarter of a second
-only, so on a busy machine a message comes after the answer that tells of its job."""
+"""Real time until a message counts as lost.
+
+The service waits only a quarter of a second for the queue server. On a busy machine, a message can come after the
+answer with its job.
+"""
 
 
 class MessageChannel(Protocol):
@@ -54,7 +57,7 @@ class MessageChannel(Protocol):
 
 
 def take_message(channel: MessageChannel, queue: Queue, seconds: float = MESSAGE_SECONDS) -> None:
-    """Take a message of a queue that has a job without a worker; ``TimeoutError`` if none comes."""
+    """Take a message from a queue with an unclaimed job; ``TimeoutError`` if none comes."""
     ends_at = time.monotonic() + seconds
     while channel.basic_get(queue.value, no_ack=True) is None:
         if time.monotonic() > ends_at:
@@ -64,13 +67,13 @@ def take_message(channel: MessageChannel, queue: Queue, seconds: float = MESSAGE
 
 @dataclass
 class Played:
-    """What has happened; moments in seconds since the start, durations in seconds of the real clock."""
+    """The events so far. Moments are in seconds since the start, durations in seconds of the real clock."""
 
     accepted: dict[str, float] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
     scored: dict[str, dict[str, float]] = field(default_factory=lambda: {"public": {}, "private": {}})
     durations: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """By what took the time."""
+    """By step."""
 
     @contextmanager
     def timed(self, name: str) -> Any:
@@ -81,25 +84,25 @@ class Played:
 
 @dataclass
 class WorkerPool:
-    """Workers that take jobs from one queue, wait no real time, and are done after a job's service time."""
+    """Workers that take jobs from one queue. A job ends after its service time, without real waiting."""
 
     queue: Queue
     workers: int
     seconds: Callable[[leases.Claim], float]
     busy: list[tuple[float, float]] = field(default_factory=list)
-    """The times from and to which one was busy."""
+    """Begin and end of each period of work."""
 
     def __post_init__(self) -> None:
         self.free = deque(f"{self.queue}-{number}" for number in range(self.workers))
         """The names of free workers."""
 
     def busy_share(self, end: float) -> float:
-        """The share of the time up to ``end`` in which workers were busy."""
+        """The share of the workers' time up to ``end`` in which they were busy."""
         return sum(max(0.0, min(to, end) - since) for since, to in self.busy) / (self.workers * end)
 
 
 class Simulation:
-    """A competition with its teams and workers. ``start`` is its first moment, ``http`` a client of the service."""
+    """A competition with its teams and workers. ``start`` is its first moment; ``http`` is a client of the service."""
 
     def __init__(
         self,
@@ -121,7 +124,7 @@ class Simulation:
         self._unclaimed: Counter[Queue] = Counter()
         """Jobs that wait for a worker, by queue."""
         self._refused: dict[int, deque[Arrival]] = defaultdict(deque)
-        """By team: entries that were refused because too many are in progress."""
+        """By team: entries refused because of entries in progress."""
         self._zips = [noise_zip(seed) for seed in range(ZIPS)]
         self._source = random.Random(2019)
         self._environment = environment()
@@ -158,7 +161,7 @@ class Simulation:
         self._unclaimed[Queue.CHECK] += 1
 
     def _take_jobs(self, channel: MessageChannel) -> None:
-        """Let free workers take messages, as Celery's would, and claim for each the job that is next."""
+        """Let free workers take messages, as Celery's would, and claim the next job for each."""
         for pool in self._pools:
             while pool.free and self._unclaimed[pool.queue]:
                 take_message(channel, pool.queue)
@@ -215,7 +218,7 @@ class Simulation:
         return transaction(self._context.sessions, self._context.broker)
 
     def _measurement(self, claim: leases.Claim) -> outcomes.NewMeasurement:
-        """A measurement of random numbers, as long as one of a real network."""
+        """A measurement with random numbers, as long as that of a real network."""
         draw = self._source.uniform
         name = f"{secrets.token_hex(4)}/n02085620_10074.jpg.png"
         pairs = [

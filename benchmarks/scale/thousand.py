@@ -1,4 +1,4 @@
-"""A thousand competitions at once, on the database alone: how many entries a second it takes, and what takes long."""
+"""A thousand simultaneous competitions on the database alone: entries per second, and slow steps."""
 
 import os
 import time
@@ -19,13 +19,13 @@ from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.db.jobs import job_queue
 
-STEPS = {"accept": "an entry is accepted", "claim": "a job is claimed", "record": "a check or a score is recorded"}
+STEPS = {"accept": "accept an entry", "claim": "claim a job", "record": "record a check or a score"}
 FULL = Size()
 QUICK = Size(competitions=5, people=3, entries=2, workers=2, processes=1, waiting=2, seconds=1.0)
 
 
 def measure(size: Size, *_: object) -> list[BenchmarkCase]:
-    """One case: the load of all workers, and the questions that look at every competition or every job."""
+    """One case: the load of all workers, and the queries over all competitions or all jobs."""
     with migrated_servers() as (_, address):
         seed(address, size.competitions, size.people, entries=size.entries)
         parts = at_once(steps_of, [(address, size, number) for number in range(size.processes)])
@@ -34,7 +34,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         with Session(engine) as session:
             begun = time.perf_counter()
             visible = competition_state.visible_competitions(Acting(session, None, now))
-            competition_state.states_of(session, [each.id for each in visible], now)
+            competition_state.states_of(session, [competition.id for competition in visible], now)
             listed = time.perf_counter()
             job_queue.count_due(session)
             numbers |= {"list_seconds": listed - begun, "due_seconds": time.perf_counter() - listed}
@@ -43,7 +43,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
 
 
 def _rates(steps: Sequence[Step], size: Size) -> Run:
-    """Entries a second, each with its seven transactions, and how long these take."""
+    """Entries per second, each with its seven transactions, and the times of these."""
     numbers: Run = {
         "entries_a_second": sum(name == "accept" for name, _ in steps) / size.seconds,
         "transactions_a_second": len(steps) / size.seconds,
@@ -69,11 +69,14 @@ def findings(result: BenchmarkResult) -> Findings:
             (f"{name}, median and slowest hundredth, ms", f"{run[f'{key}_median_ms']:.0f}, {run[f'{key}_p99_ms']:.0f}")
             for key, name in STEPS.items()
         ),
-        ("the list of all competitions, s", f"{run['list_seconds']:.2f}"),
-        ("the sweep counts what is due, s", f"{run['due_seconds']:.3f}"),
-        ("entries that wait", f"{run['waiting']:,.0f}"),
+        ("list all competitions, s", f"{run['list_seconds']:.2f}"),
+        ("count due jobs for the sweep, s", f"{run['due_seconds']:.3f}"),
+        ("waiting entries", f"{run['waiting']:,.0f}"),
         ("load of the machine", f"{run['load']:.0f}"),
-        ("needed on average by a thousand of 2019, entries a second", f"{1000 * ENTRIES / (DAYS * DAY):.1f}"),
-        ("in the last hour, if all close at once", f"{1000 * float(entries_by_hour()[-1]) / HOUR:.1f}"),
+        ("average need of a thousand competitions like 2019, entries a second", f"{1000 * ENTRIES / (DAYS * DAY):.1f}"),
+        (
+            "need in the last hour if all close together, entries a second",
+            f"{1000 * float(entries_by_hour()[-1]) / HOUR:.1f}",
+        ),
     ]
     return Findings([MarkdownTable(title, ("", ""), rows)])

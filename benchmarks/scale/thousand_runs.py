@@ -1,4 +1,4 @@
-"""A thousand open competitions, written straight into the tables, and one process of those that load the database."""
+"""A thousand open competitions, inserted directly into the tables, and one of the processes that load the database."""
 
 import random
 import secrets
@@ -78,17 +78,17 @@ FROM measurements JOIN tracks ON tracks.id = track_id;
 
 
 def slug_of(number: int) -> str:
-    """The name of a competition in addresses, by its number from 0."""
+    """The slug of a competition; numbers begin at 0."""
     return f"competition-{number}"
 
 
 def handle_of(number: int) -> str:
-    """The handle of a participant, by number from 0; each has a team of one in every competition."""
+    """The handle of a participant; numbers begin at 0. Each has a team of one in every competition."""
     return f"person-{number}"
 
 
 def seed(url: str, competitions: int, people: int, *, entries: int) -> None:
-    """Make them by the database's superuser at ``url``, each team with so many scored ``entries``."""
+    """Insert competitions and people, with ``entries`` scored entries per team. ``url`` is the database superuser's."""
     engine = create_engine(url)
     now = datetime.now(UTC)
     with Session(engine) as session, session.begin():
@@ -110,8 +110,10 @@ NO_COPIES = TrainingImageCopies(0, 0, 0.0, np.full(1, -1))
 
 @dataclass(frozen=True)
 class Size:
-    """How many competitions, people with a team in each, and scored entries of each team there are; how many workers in
-    how many processes load the database for how long, and how many entries each of them accepts before."""
+    """Numbers of competitions, people with a team in each, and scored entries per team; and the load.
+
+    ``workers`` in ``processes`` load the database for ``seconds``. Each first accepts ``waiting`` entries.
+    """
 
     competitions: int = 1000
     people: int = 20
@@ -123,12 +125,11 @@ class Size:
 
 
 Step = tuple[str, float]
-"""What was done, and how many seconds it took."""
+"""A step's name and its seconds."""
 
 
 def steps_of(url: str, size: Size, process: int) -> list[Step]:
-    """Accept entries of random teams, meet the other processes, then accept, check and score one after the other in
-    every thread."""
+    """Accept entries of random teams, meet the other processes, then accept, check and score in every thread."""
     count = size.workers // size.processes
     engine = create_engine(url, pool_size=count, connect_args={"options": "-c timezone=utc"})
     with ThreadPoolExecutor(count) as pool:
@@ -150,7 +151,7 @@ class Load:
             self._accept()
 
     def run(self) -> list[Step]:
-        """An entry's seven transactions, of whichever entries are next, again and again."""
+        """Repeat an entry's seven transactions on the next entries."""
         steps: list[Step] = []
 
         def timed(name: str, act: Callable[[], leases.Claim | None]) -> leases.Claim | None:

@@ -1,4 +1,4 @@
-"""Benchmark of a score next to another program that keeps a core busy: how much of its pace is left."""
+"""Benchmark of a score next to another program that keeps a core busy: the share of its pace that remains."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from benchmarks.harness.isolation import Run, Runner, Task, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
 
-ALONE, BESIDE, ACTIVE = "alone", "beside a busy process", "beside it, threads that wait actively"
+ALONE, BESIDE, ACTIVE = "alone", "next to a busy process", "next to a busy process, threads wait actively"
 CONTENDERS = {
     ALONE: "benchmarks.speed.busy_core:score_alone",
     BESIDE: "benchmarks.speed.busy_core:score_beside",
@@ -47,28 +47,26 @@ def findings(result: BenchmarkResult) -> Findings:
     rows = [(name, seconds(runs), f"{paces[name]:.2f}") for name, runs in case.runs.items()]
     title = f"{case.settings['images']:,} images, {case.settings['extractor']}"
     targets = [
-        Target("pace of a score beside a busy process", paces[BESIDE], MIN_PACE, True),
-        Target(
-            "faster there than with threads that wait actively", paces[BESIDE] / paces[ACTIVE], MIN_GAIN, True, " x"
-        ),
+        Target("pace of a score next to a busy process", paces[BESIDE], MIN_PACE, True),
+        Target("faster than with actively waiting threads", paces[BESIDE] / paces[ACTIVE], MIN_GAIN, True, " x"),
     ]
     return Findings([MarkdownTable(title, ("", "s", "pace"), rows)], targets)
 
 
-def _score(zip_file: str, extractor: str, *, beside: bool, policy: str | None = None) -> Run:
-    """Time the command (``seconds``), alone or beside a process that computes all the time."""
+def _score(zip_file: str, extractor: str, *, busy: bool, policy: str | None = None) -> Run:
+    """Time the command (``seconds``), alone or next to a process that always computes."""
     environment = {name: value for name, value in os.environ.items() if name != WAIT_POLICY}
     environment |= {WAIT_POLICY: policy} if policy else {}
     kennel = str(Path(sys.executable).with_name("kennel"))
     command = [kennel, "score", zip_file, "--reference", zip_file, "--extractor", extractor]
-    with _busy_process() if beside else nullcontext():
+    with _busy_process() if busy else nullcontext():
         begun = time.perf_counter()
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
         return {"seconds": time.perf_counter() - begun}
 
 
-score_alone, score_beside = (partial(_score, beside=beside) for beside in (False, True))
-score_beside_actively = partial(_score, beside=True, policy="ACTIVE")
+score_alone, score_beside = (partial(_score, busy=busy) for busy in (False, True))
+score_beside_actively = partial(_score, busy=True, policy="ACTIVE")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Benchmark of the command's start: processor time of ``kennel``'s help, completion and a request."""
+"""Benchmark of starting ``kennel``: processor time of its help, completion and one request."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ KENNEL = [sys.executable, "-c", "from kennel_client.cli.main import main; main()
 TYPER = "a Typer app of one command --help"
 HELLO = "import typer; app = typer.Typer(); app.command()(lambda: None); app()"
 PEERS = ("hf", "kaggle")
-"""Commands that are measured where they are on ``PATH``."""
+"""Commands to measure if they are on ``PATH``."""
 COMMANDS = (
     *("--version", "--help", "submit --help", "status --help", "leaderboard --help", "check --help", "start --help"),
     *("admin --help", "admin competition create --help", "admin account token --help"),
@@ -34,7 +34,7 @@ FULL, QUICK = Size(), Size(1)
 
 
 def measure(size: Size, _folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """A case for each command. The request gets no answer: it is what the client itself takes for one."""
+    """Measure each command as a case. The request gets no answer, so it shows what the client takes by itself."""
     commands: dict[str, tuple[list[str], dict[str, str]]] = {
         f"kennel {words}": ([*KENNEL, *words.split()], {}) for words in COMMANDS
     }
@@ -75,7 +75,6 @@ def findings(result: BenchmarkResult) -> Findings:
 
 
 def start(words: list[str], environment: dict[str, str]) -> Run:
-    """Run a command to its end."""
     nowhere = subprocess.DEVNULL
     return timed(
         lambda: subprocess.run(words, env=os.environ | environment, stdout=nowhere, stderr=nowhere, check=False)

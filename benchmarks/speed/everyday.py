@@ -1,4 +1,4 @@
-"""What everybody who works on Kennel waits for: the tests of an installation, the demo, and single test files."""
+"""Benchmark of everyday commands: the tests of an installation, the demo, and single test files."""
 
 import re
 import subprocess
@@ -35,13 +35,13 @@ FULL, QUICK = Size((TEST, DEMO, PURE_FILE, API_FILE)), Size((PURE_FILE,))
 
 
 def measure(size: Size, _folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """A case for each command, which is run once: everything is installed already."""
+    """Run each command once, as a case. Everything must be installed."""
     task = "benchmarks.speed.everyday:run_command"
     return [BenchmarkCase(words, {}, {words: [run(Task(task, {"words": words}))]}) for words in size.commands]
 
 
 def run_command(words: str) -> Run:
-    """Run a command to its end; of the demo also the seconds until its first and its last score."""
+    """Run a command; for the demo, also return the seconds until its first and its last score."""
     printed = ""
 
     def run() -> None:

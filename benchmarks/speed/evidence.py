@@ -1,4 +1,4 @@
-"""Benchmark of evidence: all tests for copying of one submission, as a worker runs them, with the seconds of each."""
+"""Benchmark of evidence: all copying tests of one submission, as a worker runs them, with the seconds of each."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,18 +24,18 @@ from worker.evidence.report import evidence_of
 from worker.evidence.thumbnails import ReferenceThumbnails
 from worker.scoring.feature_cache import Arrays
 
-REFERENCES = "what belongs to the references, once"
-"""Runs in the first round only: it stores what it makes, and a later run would load that."""
-ALL = "all of an entry's evidence, in one process"
+REFERENCES = "analysis of the references, once"
+"""Runs only in the first round, because later runs would load the stored result."""
+ALL = "all evidence of an entry, in one process"
 CONTENDERS = {
     "CMMD, of 768 dimensions": "benchmarks.speed.evidence:clip_distance",
     REFERENCES: "benchmarks.speed.evidence:references",
     ALL: "benchmarks.speed.evidence:all_tests",
 }
 OF_TEST = "seconds of "
-"""Before the names of the tests in a run of all of them."""
+"""The prefix of test names in a run of all tests."""
 NOTABLE = 0.05
-"""Seconds: tests that take less share a row."""
+"""Seconds. Tests that take less share a row."""
 MAX_SECONDS, MAX_GIGABYTES = 90, 2
 THUMBNAIL, CLIP_DIMENSION = 192, 768
 
@@ -66,7 +66,7 @@ def findings(result: BenchmarkResult) -> Findings:
     title = "{count:,} x {dimension} against {reference:,} training and {held_out:,} held-out images".format(
         **case.settings
     )
-    tables = [MarkdownTable(title, ("", "seconds", "of processors", "peak, MiB"), rows), _by_test(together)]
+    tables = [MarkdownTable(title, ("", "seconds", "processor seconds", "peak, MiB"), rows), _by_test(together)]
     targets = [Target("all evidence of an entry", median_of(together), MAX_SECONDS, False, " s")]
     if "peak_bytes" in together[0]:
         targets.append(Target("its peak memory", median_of(together, "peak_bytes") / 1e9, MAX_GIGABYTES, False, " GB"))
@@ -78,7 +78,7 @@ def _by_test(runs: Sequence[Run]) -> MarkdownTable:
     ordered = sorted(((name.removeprefix(OF_TEST), median_of(runs, name)) for name in names), key=lambda row: -row[1])
     rows = [(test, f"{value:.2f}") for test, value in ordered if value >= NOTABLE]
     rest = sum(value for _, value in ordered if value < NOTABLE)
-    return MarkdownTable("Seconds by test, in one process", ("", "seconds"), [*rows, ("all others", f"{rest:.2f}")])
+    return MarkdownTable("Seconds per test, in one process", ("", "seconds"), [*rows, ("all others", f"{rest:.2f}")])
 
 
 def prepare(folder: str, dimension: int, count: int, *, reference: int, held_out: int) -> Run:
@@ -99,18 +99,17 @@ def _timed(test: Callable[[], float]) -> Run:
 
 
 def clip_distance(folder: str) -> Run:
-    """CMMD of as many dimensions as CLIP has, which only entries in CLIP's space need."""
+    """CMMD with CLIP's number of dimensions. Only entries in CLIP's feature space need it."""
     own, training = (np.array(rows[:, :CLIP_DIMENSION]) for rows in _features(folder, "generated", "training"))
     return _timed(lambda: cmmd(own, training).value)
 
 
 def references(folder: str) -> Run:
-    """Compute and store the analysis of the references, which no entry changes, without the network's part."""
+    """Compute and store the analysis of the references, without extracting features."""
     return _timed(lambda: float(len(_reference_analysis(folder).training)))
 
 
 def all_tests(folder: str) -> Run:
-    """All tests one after the other in one process, as a worker runs them."""
     reference = _reference_analysis(folder)
     (training,) = _features(folder, "training")
     statistics = statistics_of(np.array(training))
@@ -142,7 +141,7 @@ def all_tests(folder: str) -> Run:
 
 
 def _reference_thumbnails(folder: str) -> ReferenceThumbnails:
-    """Synthetic thumbnails of the references; making real ones would cost as much as reading the images."""
+    """Synthetic thumbnails of the references; real ones would take as long as reading the images."""
     training, mirrored, held_out = (
         features(len(rows), THUMBNAIL, stream)
         for stream, rows in enumerate(_features(folder, "training", "mirrored", "held_out"), 5)
@@ -154,7 +153,7 @@ def _reference_thumbnails(folder: str) -> ReferenceThumbnails:
 
 
 def _perceptual_hashes(count: int, stream: int) -> PerceptualHashes:
-    """Synthetic perceptual hashes (count, 8), of images that are unlike each other."""
+    """Synthetic perceptual hashes (count, 8) of dissimilar images."""
     return np.random.default_rng([stream, count]).integers(0, 1 << 32, (count, 8), np.uint32)
 
 

@@ -1,8 +1,9 @@
-"""Benchmark of the Fréchet distance, at the dimensions of Inception (2048) and NASNet (4032): a submission's features
-against a reference's stored statistics.
+"""Benchmark of the Fréchet distance between a submission's features and a reference's stored statistics.
+
+The dimensions are those of Inception (2048) and NASNet (4032).
 
 Each contender returns ``seconds`` from features to distance, ``distance_seconds`` from the two sets of statistics, and
-``fid``. Peers are imported by the contender that uses them.
+``fid``. Each contender imports its own peer.
 """
 
 import time
@@ -27,7 +28,7 @@ CONTENDERS = {
     "torch-fidelity": "benchmarks.speed.frechet:torch_fidelity",
 }
 LONG = 4000
-"""From this dimension on a matrix square root takes minutes and runs in one round only."""
+"""From this dimension on, a matrix square root takes minutes and runs in only one round."""
 BOUNDS = {SQRTM: 12.0, EIGVALS: 2.5}
 
 
@@ -55,7 +56,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
 
 
 def findings(result: BenchmarkResult) -> Findings:
-    """A table and two targets for each dimension. Targets are of the distance alone: all contenders compute the same
+    """A table and two targets for each dimension. Targets cover only the distance: all contenders compute the same
     covariance."""
     return Findings(
         [_table(case) for case in result.cases], [target for case in result.cases for target in _targets(case)]
@@ -76,7 +77,7 @@ def _table(case: BenchmarkCase) -> MarkdownTable:
         for name, runs in case.runs.items()
     ]
     title = f"{case.name}, {case.settings['count']:,} images, a reference of {case.settings['reference']:,}"
-    header = ("", "per submission, s", "x", "from statistics, s", "x", "off Kennel's value by")
+    header = ("", "per submission, s", "x", "from statistics, s", "x", "difference from Kennel")
     return MarkdownTable(title, header, rows)
 
 
@@ -112,8 +113,7 @@ def prepare(folder: str, dimension: int, count: int, *, reference: int) -> Run:
 def kennel(folder: str, count: int) -> Run:
     """``statistics_of`` and ``frechet_distance``, with the factor stored with the reference.
 
-    ``distance_seconds`` starts from statistics without the submission's factor, which ``statistics_of`` makes, since
-    peers' statistics have none.
+    ``distance_seconds`` starts from statistics without the submission's factor, because peers' statistics have none.
     """
     generated, (mean, covariance) = _prepared_inputs(folder)
     reference = Statistics(mean, covariance, count, np.load(Path(folder) / "factor.npy"))
@@ -127,7 +127,7 @@ def kennel(folder: str, count: int) -> Run:
     return {"seconds": end - start, "distance_seconds": time.perf_counter() - again, "fid": value}
 
 
-def scipy_sqrtm(folder: str, count: int) -> Run:  # noqa: ARG001 - a covariance is enough
+def scipy_sqrtm(folder: str, count: int) -> Run:  # noqa: ARG001 - needs only a covariance
     """The textbook formula: numpy's covariance and scipy's matrix square root of the product."""
     from scipy import linalg  # noqa: PLC0415
 
@@ -154,7 +154,7 @@ def torch_fidelity(folder: str, count: int) -> Run:  # noqa: ARG001
 
 
 def torchmetrics(folder: str, count: int) -> Run:
-    """torchmetrics' metric over an identity network; the reference's sums are set as ``update`` would leave them."""
+    """torchmetrics' metric over an identity network. The reference's sums are set to what ``update`` would compute."""
     import torch  # noqa: PLC0415
     from torchmetrics.image.fid import FrechetInceptionDistance  # noqa: PLC0415
 

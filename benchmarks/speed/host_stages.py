@@ -1,4 +1,4 @@
-"""Benchmark of decoding an entry, which is most of what the host does next to a GPU: in threads, in limited processes.
+"""Benchmark of decoding an entry in threads and in limited processes: most of the host's work next to a GPU.
 
 Each contender returns ``seconds`` and, over all threads and processes, ``cpu_seconds``.
 """
@@ -48,7 +48,7 @@ def findings(result: BenchmarkResult) -> Findings:
             for name, runs in case.runs.items()
         ]
         title = f"{'Decoding' if case.name == DECODING else case.name}, {case.settings['count']:,} images"
-        tables.append(MarkdownTable(title, ("", "seconds", "x", "of processors"), rows))
+        tables.append(MarkdownTable(title, ("", "seconds", "x", "processor seconds"), rows))
     return Findings(tables)
 
 

@@ -1,6 +1,6 @@
 """Benchmark of the nearest-neighbour search: mean cosine distance of generated to the closest reference features.
 
-Torch is imported only by the contender that uses it: it would add to the peak memory of all.
+Only the contender that uses torch imports it, because it would add to the peak memory of all.
 """
 
 import time
@@ -59,14 +59,14 @@ def findings(result: BenchmarkResult) -> Findings:
         for name, runs in case.runs.items()
     ]
     title = f"{count:,} x {dimension} against {reference:,} x {dimension}"
-    header = ("", "seconds", "x", "GFLOP/s", "peak, MiB", "s off Kennel's by")
+    header = ("", "seconds", "x", "GFLOP/s", "peak, MiB", "s, difference from Kennel")
     return Findings([MarkdownTable(title, header, rows)], _targets(case))
 
 
 def _targets(case: BenchmarkCase) -> list[Target]:
     ours = case.runs[KENNEL]
     bounds = {
-        PRODUCT: ("speed of the bare matrix product that is reached", 0.8, ""),
+        PRODUCT: ("speed, as a share of the bare matrix product's", 0.8, ""),
         TORCHMETRICS: ("faster than torchmetrics", 3, " x"),
     }
     targets = [
@@ -90,7 +90,7 @@ def prepare(folder: str, dimension: int, count: int, *, reference: int) -> Run:
 
 
 def kennel(folder: str) -> Run:
-    """``nearest`` on a reference that is memory-mapped with its lengths, as in a worker."""
+    """``nearest`` on a memory-mapped reference with its lengths, as in a worker."""
     where = Path(folder)
     generated = np.load(where / "generated.npy")
     reference = NormalisedFeatures(np.load(where / "reference.npy", mmap_mode="r"), np.load(where / "squares.npy"))
@@ -112,7 +112,7 @@ def torchmetrics(folder: str) -> Run:
 
 
 def numpy_float64(folder: str) -> Run:
-    """The formula as written: all pairs at once, in float64."""
+    """The formula as written: all pairs together, in float64."""
     generated, reference = (np.load(Path(folder) / f"{name}.npy").astype(np.float64) for name in _BOTH)
     start = time.perf_counter()
     left, right = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (generated, reference))

@@ -1,4 +1,4 @@
-"""Benchmark of the job queue: claims a second, and fairness, of many workers on a long queue."""
+"""Benchmark of the job queue: claims per second and fairness of many workers on a long queue."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ from scorer.lifecycle import Queue
 
 
 class Size(NamedTuple):
-    """Jobs that wait, jobs that are done, and workers in processes that claim them."""
+    """Waiting jobs, finished jobs, and the workers and processes that claim them."""
 
     rounds: int = 3
     waiting: int = 10_000
@@ -52,11 +52,11 @@ def findings(result: BenchmarkResult) -> Findings:
     claims, bare = median_of(runs, "claims_per_second"), median_of(runs, "bare_per_second")
     lead = spread_of(runs, "largest_lead").maximum
     rows = [
-        ("jobs queued a second, one after the other", f"{median_of(runs, 'added_per_second'):,.0f}"),
+        ("jobs queued a second, in sequence", f"{median_of(runs, 'added_per_second'):,.0f}"),
         ("claims a second", f"{claims:,.0f}"),
-        ("by bare SQL", f"{bare:,.0f}"),
-        ("bare SQL, x", f"{bare / claims:.2f}"),
-        ("slowest hundredth of claims with their finish, ms", f"{median_of(runs, 'claim_p99_ms'):,.0f}"),
+        ("claims a second with bare SQL", f"{bare:,.0f}"),
+        ("bare SQL compared with Kennel, x", f"{bare / claims:.2f}"),
+        ("claim and finish, slowest hundredth, ms", f"{median_of(runs, 'claim_p99_ms'):,.0f}"),
         ("largest lead of a team", f"{lead:.0f}"),
     ]
     size = "{waiting:,} waiting, {finished:,} done, {workers} workers".format(**case.settings)
@@ -65,7 +65,7 @@ def findings(result: BenchmarkResult) -> Findings:
 
 COMPETITIONS = 4
 BUSY_SHARE = 0.5
-"""Of a competition's entries, those of its busiest team, which come first."""
+"""The share of a competition's entries that belong to its busiest team. They come first."""
 LEASE = timedelta(seconds=60)
 
 SEED = """
@@ -99,8 +99,10 @@ UPDATE bare SET state = 'running' WHERE id = (
 
 
 def claim_all(waiting: int, finished: int, workers: int, *, processes: int) -> Run:
-    """Claims a second of ``workers`` in ``processes`` on a queue of ``waiting`` jobs beside ``finished`` ones; by bare
-    SQL in the same way; how far one team got ahead of another."""
+    """Measure claims per second of ``workers`` in ``processes``, on ``waiting`` jobs among ``finished`` ones.
+
+    Also measure bare SQL in the same way, and how far one team got ahead of another.
+    """
     with migrated_servers() as (_, admin):
         engine = create_engine(admin, connect_args={"options": "-c timezone=utc"})
         added = _seed(engine, waiting, finished)
@@ -123,7 +125,10 @@ def claim_all(waiting: int, finished: int, workers: int, *, processes: int) -> R
 
 
 def _seed(engine: Engine, waiting: int, finished: int) -> float:
-    """Make competitions, teams and entries, queue a job for each as an upload does; jobs queued a second."""
+    """Make competitions, teams and entries, and queue a job for each entry as an upload does.
+
+    Returns the number of jobs queued per second.
+    """
     now = datetime.now(UTC)
     entries = waiting // COMPETITIONS
     with Session(engine, expire_on_commit=False) as session, session.begin():
@@ -152,13 +157,13 @@ class Claimed(NamedTuple):
     begun: float
     committed: float
     finished: float
-    """When the job was finished, too."""
+    """When the job was also finished."""
     ref: int
     """The submission."""
 
 
 def _run(url: str, kind: str, workers: int, *, processes: int) -> list[Claimed]:
-    """Every claim of all processes, which begin at the same moment."""
+    """Every claim of all processes. They begin at the same moment."""
     parts = at_once(_claims, [(url, kind, workers // processes)] * processes)
     return [claim for part in parts for claim in part]
 
@@ -169,13 +174,13 @@ def _rate(claims: Sequence[Claimed]) -> float:
 
 
 def largest_lead(claims: Sequence[tuple[float, float, int]]) -> int:
-    """How many more claims than a team that still waits another one had at most. In turns it is one.
+    """The largest number of claims that one team had more than a team that still waited. With strict turns it is one.
 
-    ``claims``: of each, when it began, when it was committed, and its team. Which of two claims that overlap came first
-    cannot be known from outside, so a lead is counted only where no order of them would be without it.
+    ``claims`` has for each claim when it began, when it was committed, and its team. The order of overlapping claims is
+    unknown, so a lead counts only if every possible order has it.
     """
     begun, committed = (
-        {team: np.sort([claim[end] for claim in claims if claim[2] == team]) for team in {each[2] for each in claims}}
+        {team: np.sort([claim[end] for claim in claims if claim[2] == team]) for team in {claim[2] for claim in claims}}
         for end in (0, 1)
     )
     lead = 0

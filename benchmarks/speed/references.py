@@ -1,4 +1,4 @@
-"""Benchmark of loading a prepared reference in a worker: mapped, and read."""
+"""Benchmark of loading a prepared reference in a worker: mapping and reading."""
 
 import time
 from pathlib import Path
@@ -38,7 +38,7 @@ def findings(result: BenchmarkResult) -> Findings:
 
 
 def load(folder: str, key: str) -> Run:
-    """Map a prepared reference (``seconds``), and read every byte of it once (``read_seconds``, mapping included)."""
+    """Map a prepared reference (``seconds``), and read each byte once (``read_seconds``, including mapping)."""
     context = worker_context_in(Path(folder))
     start = time.perf_counter()
     reference = load_prepared(context, key, signed=False)

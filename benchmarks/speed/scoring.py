@@ -9,7 +9,7 @@ from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
 
 KENNEL = "Kennel"
 SAME_PIXELS = ("torch-fidelity", "pytorch-fid", "torchmetrics")
-"""Peers whose number must equal Kennel's: they show the network the same pixels."""
+"""Peers that show the network the same pixels, so their number must equal Kennel's."""
 CONTENDERS = {
     KENNEL: "benchmarks.speed.scoring_contenders:kennel",
     "torchmetrics": "benchmarks.speed.scoring_contenders:torchmetrics",
@@ -19,7 +19,7 @@ CONTENDERS = {
 }
 DETAILS = {
     KENNEL: "MiFID; batches of 8; decoding in threads",
-    "torchmetrics": "MiFID, roles exchanged to get its direction right; batches of 32",
+    "torchmetrics": "MiFID, with exchanged roles for the right direction; batches of 32",
     "torch-fidelity": "FID only; batches of 64, 4 loading processes (its defaults)",
     "pytorch-fid": "FID only; batches of 50, a loading process per core (its defaults)",
     "clean-fid": "FID only, bicubic resizing; batches of 32 (its default), a loading process per core (default: 12)",
@@ -63,11 +63,11 @@ def _speed(case: BenchmarkCase) -> MarkdownTable:
         off = "" if name == KENNEL else f"{_deviation(case, name):.1e}"
         rows.append((f"{name} ({DETAILS[name]})", seconds(runs), f"{rate:.1f}", ratio, f"{forward:.1%}", off))
     title = f"{case.name}, {case.settings['count']:,} images, {case.settings['reference_count']:,} reference rows"
-    return MarkdownTable(title, ("", "seconds", "images/s", "x", "forward", "off Kennel's number by"), rows)
+    return MarkdownTable(title, ("", "seconds", "images/s", "x", "forward", "difference from Kennel"), rows)
 
 
 def _deviation(case: BenchmarkCase, name: str) -> float:
-    """The relative deviation of the peer's MiFID, or of its FID if it has no MiFID, from Kennel's."""
+    """The relative deviation of the peer's MiFID from Kennel's, or of its FID if it has no MiFID."""
     theirs, ours = case.runs[name], case.runs[KENNEL]
     key = "mifid" if "mifid" in theirs[0] else "fid"
     return abs(median_of(theirs, key) / median_of(ours, key) - 1)
@@ -77,11 +77,11 @@ def _stages(case: BenchmarkCase) -> MarkdownTable:
     runs = case.runs[KENNEL]
     stages = ("decode", "features", "forward", "neighbours", "frechet")
     rows = [
-        (stage if stage != "forward" else "of features: forward pass", seconds(runs, f"{stage}_seconds"))
+        (stage if stage != "forward" else "features: forward pass", seconds(runs, f"{stage}_seconds"))
         for stage in stages
     ]
-    rows.append(("all but the forward pass", f"{_other_share(case):.1%}"))
-    return MarkdownTable(f"{case.name}: where Kennel's time goes", ("", "seconds"), rows)
+    rows.append(("everything except the forward pass", f"{_other_share(case):.1%}"))
+    return MarkdownTable(f"{case.name}: Kennel's stages", ("", "seconds"), rows)
 
 
 def _other_share(case: BenchmarkCase) -> float:
@@ -99,7 +99,7 @@ def _targets(case: BenchmarkCase) -> list[Target]:
             Target(f"{case.name}: time outside the forward pass", 100 * _other_share(case), 8, False, " %"),
         ]
     worst = max(_deviation(case, name) for name in SAME_PIXELS)
-    agreement = f"{case.name}: peers that see the same pixels get the same number"
+    agreement = f"{case.name}: peers with the same pixels get the same number"
     return [*targets, Target(agreement, worst, AGREEMENT, False, " relative")]
 
 

@@ -1,6 +1,6 @@
-"""The timed ways from a zip to a score: Kennel's, and each peer's as its documentation shows.
+"""The timed ways from a zip to a score: Kennel's, and each peer's as in its documentation.
 
-Loading the network and the reference is not timed for any of them, nor is each process's first forward pass.
+No contender's time includes loading the network and the reference, or the first forward pass of its process.
 """
 
 import time
@@ -39,14 +39,14 @@ from worker.scoring.measure import measure
 from worker.scoring.reference_features import load_prepared
 
 TAU = 1.0
-"""Above every distance, so that the penalty acts for all contenders."""
+"""Above every distance, so the penalty applies to all contenders."""
 TORCHMETRICS_BATCH = 32
-"""torchmetrics leaves the batch size to its user; of 8, 16, 32, 50 and 64 this was within 12 % of the best for both
-networks, in a short trial of the plain networks."""
+"""torchmetrics leaves the batch size to its user. Of 8, 16, 32, 50 and 64, this was within 12 % of the best for both
+networks in a short trial of the plain networks."""
 
 
 def kennel(folder: str, network: str, count: int) -> Run:
-    """The worker's functions: the deep check decodes into one mapped array, which is then measured."""
+    """The worker's functions: decode into one mapped array with the deep check, then measure that array."""
     inputs = Path(folder)
     spec = spec_of(network)
     extractor = extractor_of(spec, inputs)
@@ -78,9 +78,9 @@ def kennel(folder: str, network: str, count: int) -> Run:
 def torchmetrics(folder: str, network: str, count: int) -> Run:
     """MiFID with ``feature=`` a module, fed uint8 batches.
 
-    torchmetrics compares real images with fake ones where the paper does the reverse, so here the submission is its
-    *real* set and the reference its *fake* one; FID is symmetric. It keeps features and no statistics: those of the
-    reference it computes again for each score.
+    torchmetrics compares real images with fake ones; the paper does the reverse. The submission is therefore its *real*
+    set and the reference its *fake* one; FID is symmetric. It stores features and no statistics, so it computes the
+    reference's statistics again for each score.
     """
     inputs = Path(folder)
     peer = PeerNetwork(spec_of(network), inputs, 1 / 255)
@@ -97,7 +97,7 @@ def torchmetrics(folder: str, network: str, count: int) -> Run:
     return _measured(start, peer) | {"mifid": score}
 
 
-def torch_fidelity(folder: str, network: str, count: int) -> Run:  # noqa: ARG001 - it counts the files itself
+def torch_fidelity(folder: str, network: str, count: int) -> Run:  # noqa: ARG001 - counts the files itself
     """``calculate_metrics`` with a registered extractor, its default batch of 64 and 4 loading processes.
 
     The reference's statistics are in torch-fidelity's cache, under the name of the second input.
@@ -140,8 +140,8 @@ def pytorch_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
 def clean_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
     """``compute_fid`` of the zip with a custom extractor and custom statistics, in its default batches of 32.
 
-    clean-fid resizes to the network's size itself (bicubic, per image, in the loading processes). Its default of 12
-    loading processes is replaced by one per core, as torch recommends.
+    clean-fid resizes to the network's size by itself (bicubic, per image, in the loading processes). One loading
+    process per core replaces its default of 12, as torch recommends.
     """
     inputs = Path(folder)
     spec = spec_of(network)
@@ -150,7 +150,7 @@ def clean_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
         reference = statistics["mu"], statistics["sigma"]
     size = (spec.input_size, spec.input_size)
     start = time.perf_counter()
-    # clean-fid reads custom statistics from its installed package's folder, which must not be written to.
+    # clean-fid reads custom statistics from the folder of its installed package, which must not change.
     with patch.object(clean, "get_reference_statistics", lambda *_, **__: reference):
         distance = clean.compute_fid(
             str(inputs / "submission.zip"),
@@ -177,14 +177,14 @@ def _pixels(archive: ZipFile, name: str) -> Tensor:
 
 @contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
-    """The zip's files in a temporary folder, for peers that read no zip."""
+    """The zip's files in a temporary folder, for peers that cannot read a zip."""
     with TemporaryDirectory() as folder:
         unpack_archive(path, folder)
         yield Path(folder)
 
 
 class _Listed(PeerNetwork):
-    """The module that pytorch-fid expects: it returns a list of feature maps (b, d, 1, 1)."""
+    """The module that pytorch-fid expects. It returns a list of feature maps (b, d, 1, 1)."""
 
     def forward(self, images: Tensor) -> Any:
         return [super().forward(images)[:, :, None, None]]

@@ -18,8 +18,8 @@ def prepare(folder: str, network: str, count: int, *, reference_count: int, sour
     """Write ``submission.zip``, weights, and the reference in the product's form and in the peers'.
 
     The submission is the first ``count`` tiles of the demo's photographs. The reference is ``reference_count`` rows
-    made from the features of ``source_count`` others, see :func:`blended`: its images do not matter for speed, and
-    extracting so many would take longer than the benchmark.
+    made from the features of ``source_count`` others, see :func:`blended`. Its images do not matter for speed, and
+    extracting their features would take longer than the benchmark.
     """
     destination = Path(folder)
     spec = spec_of(network)
@@ -39,9 +39,9 @@ def prepare(folder: str, network: str, count: int, *, reference_count: int, sour
 
 
 def blended(features: NDArray[np.float32], count: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """``count`` rows (count, d), each between two of the given (n, d), every value changed by a few per cent.
+    """``count`` rows (count, d), each between two of the given (n, d), with every value changed by a few per cent.
 
-    So no two rows are equal, the covariance has full rank, and non-negative features stay non-negative.
+    No two rows are equal, the covariance has full rank, and non-negative features stay non-negative.
     """
     rows = np.empty((count, features.shape[1]), np.float32)
     for start in range(0, count, 1000):

@@ -1,4 +1,4 @@
-"""Benchmark of shared images: an entry compared with all others of a competition; which altered copies are found."""
+"""Benchmark of shared images: comparing an entry with all others of a competition, and finding altered copies."""
 
 import io
 import time
@@ -20,13 +20,13 @@ from scorer.metrics.copying.perceptual_hashes import hamming_distances, mirror_h
 from scorer.metrics.copying.shared_images import MAX_DISTANCE, ImageHashes, ImageTables, OtherEntry, compare_entry
 
 STORED, SHARING, SHARE, FLIPS = 256, 10, 0.3, 12
-"""Entries stored; every so many-th shares this share of its images; so many bits differ in each of these."""
+"""Stored entries; one in ``SHARING`` shares this share of its images; the number of differing bits in each of these."""
 SIDE, SEED = 64, 0
 Images = NDArray[np.uint8]
 
 
 class Size(NamedTuple):
-    """Images of an entry, entries that it is compared with, photographs whose altered copies are looked for."""
+    """Images of an entry, entries to compare it with, and photographs with altered copies."""
 
     rounds: int = 3
     images: int = 10_000
@@ -38,7 +38,7 @@ FULL, QUICK = Size(), Size(1, 300, 336, 300)
 
 
 def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """One case for speed, with made-up hashes, and one for recall, with photographs."""
+    """One case for speed, with synthetic hashes, and one for recall, with photographs."""
     sizes, photographs = {"images": size.images, "entries": size.entries}, {"images": size.photographs}
     compared = {"Kennel": "benchmarks.speed.shared_images:compare"}
     found = {"Kennel": "benchmarks.speed.shared_images:find_altered_copies"}
@@ -53,28 +53,28 @@ def findings(result: BenchmarkResult) -> Findings:
     runs, found = speed.runs["Kennel"], recall.numbers
     entries, images = speed.settings["entries"], speed.settings["images"]
     rows = [
-        ("compared, s", seconds(runs)),
+        ("comparison, s", seconds(runs)),
         ("processor time, s", seconds(runs, "cpu_seconds")),
-        ("a million hashes, ms", f"{1e9 * median_of(runs, 'cpu_seconds') / (entries * images):.0f}"),
-        ("stored for each entry, kB", f"{median_of(runs, 'stored_bytes') / 1000:,.0f}"),
+        ("per million hashes, ms", f"{1e9 * median_of(runs, 'cpu_seconds') / (entries * images):.0f}"),
+        ("stored per entry, kB", f"{median_of(runs, 'stored_bytes') / 1000:,.0f}"),
         ("peak memory, MiB", mebibytes(runs)),
-        ("hashes of an entry's images made, s", seconds(runs, "hashing_seconds")),
+        ("hashing an entry's images, s", seconds(runs, "hashing_seconds")),
     ]
     alterations = [name for name in found if name.startswith("found ")]
     shares = [(name.removeprefix("found "), f"{100 * found[name]:.1f} %") for name in alterations]
     size = f"{entries:,} entries of {images:,} images"
     targets = [
         Target(f"{size}: processor time of a comparison", median_of(runs, "cpu_seconds"), 60, False, " s"),
-        Target("shared images that it misses", median_of(runs, "missed"), 0, False),
-        Target("different photographs taken for nearly equal", found["strangers"], 0, False),
+        Target("missed shared images", median_of(runs, "missed"), 0, False),
+        Target("different photographs considered nearly equal", found["strangers"], 0, False),
     ]
-    copies = f"Copies of {recall.settings['images']:,} photographs that are found"
-    tables = [MarkdownTable(size, ("", ""), rows), MarkdownTable(copies, ("altered by", "found"), shares)]
+    copies = f"Altered copies found, of {recall.settings['images']:,} photographs"
+    tables = [MarkdownTable(size, ("", ""), rows), MarkdownTable(copies, ("alteration", "found"), shares)]
     return Findings(tables, targets)
 
 
 def compare(folder: str, entries: int, images: int) -> Run:
-    """Compare an entry with so many others (``seconds``, ``cpu_seconds``); how many of the pairs were missed."""
+    """Compare an entry with ``entries`` others (``seconds``, ``cpu_seconds``), and count the ``missed`` pairs."""
     random = np.random.default_rng(SEED)
     own = random.integers(0, 2**32, (10, images), dtype=np.uint32)
     paths = [Path(folder) / f"{number}.npy" for number in range(min(STORED, entries))]
@@ -103,7 +103,7 @@ def compare(folder: str, entries: int, images: int) -> Run:
 
 
 def _others(paths: list[Path], entries: int) -> Iterator[OtherEntry]:
-    """The stored entries again and again, all of two teams, so that no image is common."""
+    """The stored entries repeatedly, all from two teams, so no image counts as common."""
     for ref in range(entries):
         yield OtherEntry(ref, ref * 2 // entries, ImageHashes(np.load(paths[ref % len(paths)], mmap_mode="r")))
 
@@ -171,8 +171,7 @@ ALTERATIONS: Mapping[str, Callable[[Images], Images]] = MappingProxyType(
 
 
 def find_altered_copies(images: int) -> Run:
-    """The share of photographs whose altered copy is found, by alteration; how many pairs of different ones are near;
-    how long that took."""
+    """The share of altered copies found, by alteration, and the number of near pairs of different photographs."""
     begin = time.perf_counter()
     parts = bundled_photographs(SEED)
     photographs = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])[:images]
@@ -186,7 +185,8 @@ def find_altered_copies(images: int) -> Run:
     strangers = 0
     for row in range(1, len(words)):
         near = [
-            hamming_distances(words[row], each) <= MAX_DISTANCE for each in (words[:row], mirror_hashes(words[:row]))
+            hamming_distances(words[row], others) <= MAX_DISTANCE
+            for others in (words[:row], mirror_hashes(words[:row]))
         ]
         strangers += int(np.count_nonzero(np.logical_or(*near))) if words[row].any() else 0
     return result | {"strangers": float(strangers), "seconds": time.perf_counter() - begin}

@@ -1,4 +1,4 @@
-"""Benchmark of the standings and of the pages made of them, for competitions of three sizes."""
+"""Benchmark of the standings and their pages, for competitions of three sizes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +13,11 @@ from benchmarks.speed.standings_runs import MANY, MOVING_READERS
 
 KENNEL = "Kennel"
 FULL_SIZE = 1_100_000
-"""Entries of the size that the targets are set for."""
+"""Entries of the size with targets."""
 
 
 class Size(NamedTuple):
-    """Entries and teams of each competition; readers that read at once, and for how many seconds."""
+    """Entries and teams of each competition; concurrent readers, and for how many seconds they read."""
 
     boards: tuple[tuple[int, int], ...] = ((1_666, 924), (100_000, 20_000), (FULL_SIZE, 100_000))
     rounds: int = 3
@@ -29,7 +29,7 @@ FULL, QUICK = Size(), Size(((600, 60),), 1, 1, 2)
 
 
 def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
-    """One case for each size. The query plan is stored for the full size only."""
+    """One case for each size. Only the full size stores its query plan."""
     cases = []
     for entries, teams in size.boards:
         settings: dict[str, Any] = {"entries": entries, "teams": teams, "rounds": size.rounds}
@@ -40,26 +40,26 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
     return cases
 
 
-DEAREST = 8
-"""Addresses that are listed."""
+MOST_EXPENSIVE = 8
+"""Number of listed addresses."""
 MAX_VISITOR_MS = 20
-"""Most processor time that a request of a visitor may take, whatever parameters it bears."""
+"""The most processor time that a visitor's request may take, with any parameters."""
 VISITORS = (
-    ("the dearest repeated request of a visitor, processor", REPEATED),
-    ("the dearest new one, for each that its limit counts", NEW),
+    ("most expensive repeated request of a visitor, processor", REPEATED),
+    ("most expensive new request, per request that the limit counts", NEW),
 )
 WAITS = (
-    ("re-tune of the public track, and the first page after it", "retuned_seconds"),
-    ("the same, and one's own rank", "own_rank_seconds"),
+    ("re-tune of the public track and the first page after it", "retuned_seconds"),
+    ("the same and the reader's own rank", "own_rank_seconds"),
     ("private board after a re-tune of the private track", "private_seconds"),
     ("first page after a new measurement", "measured_seconds"),
-    ("first page after the web process started", "cold_seconds"),
-    ("private board after that", "cold_private_seconds"),
+    ("first page after a start of the web process", "cold_seconds"),
+    ("private board after that page", "cold_private_seconds"),
 )
 LOADS = (
     ("first page as JSON", "json"),
     ("unchanged (304)", "unchanged"),
-    ("first page for people", "page"),
+    ("first page as HTML", "page"),
     (f"JSON, {MOVING_READERS} readers, with a re-tune every 2 s", "moving"),
     (f"first page as JSON, {MANY} web processes", "many"),
 )
@@ -72,8 +72,8 @@ def findings(result: BenchmarkResult) -> Findings:
     for size, case in cases.items():
         runs = case.runs[KENNEL]
         tables.append(_requests_table(f"Requests, {size}", runs))
-        tables.append(_loads_table(f"Reading, {size}, {case.settings['readers']} readers at once", runs))
-        tables.append(_visitors_table(f"Visitors, {size}: the dearest addresses", runs))
+        tables.append(_loads_table(f"Reading, {size}, {case.settings['readers']} concurrent readers", runs))
+        tables.append(_visitors_table(f"Visitors, {size}: the most expensive addresses", runs))
         notes.append(_many_note(size, runs))
     return Findings(tables, _targets(result), notes)
 
@@ -82,14 +82,14 @@ def _many_note(size: str, runs: Sequence[Run]) -> str:
     memory = median_of(runs, "many_bytes") / 1e6
     waits, reading = (median_of(runs, f"{stage}_web_bytes") / 1e6 for stage in ("waits", "reading"))
     return (
-        f"{size}: the web process had {waits:,.0f} MB at most during the waits, {reading:,.0f} MB while it was read;"
-        f" four web processes have {memory:,.0f} MB together at their largest; after re-tunes,"
+        f"{size}: the web process had at most {waits:,.0f} MB during the waits and {reading:,.0f} MB while it was read."
+        f" Four web processes together had at most {memory:,.0f} MB. After re-tunes,"
         f" {median_of(runs, 'many_old_answers'):.0f} of the next answers still showed the old tau."
     )
 
 
 def _requests_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
-    header = ("", "first time, s", "seconds", "first byte, s", "kB", "peak of web, MB")
+    header = ("", "first time, s", "seconds", "first byte, s", "kB", "peak memory of web, MB")
     rows = [
         (
             request.title,
@@ -107,8 +107,8 @@ def _requests_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
 def _visitors_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
     paths = [name.removeprefix(REPEATED) for name in runs[0] if name.startswith(REPEATED)]
     costs = {path: (median_of(runs, REPEATED + path), median_of(runs, NEW + path)) for path in paths}
-    dearest = sorted(paths, key=lambda path: max(costs[path]), reverse=True)[:DEAREST]
-    rows = [(f"`{path}`", *(f"{cost:.1f}" for cost in costs[path])) for path in dearest]
+    listed = sorted(paths, key=lambda path: max(costs[path]), reverse=True)[:MOST_EXPENSIVE]
+    rows = [(f"`{path}`", *(f"{cost:.1f}" for cost in costs[path])) for path in listed]
     return MarkdownTable(title, (f"of {len(paths)}", "repeated, processor ms", "new, processor ms"), rows)
 
 
@@ -133,16 +133,16 @@ def _targets(result: BenchmarkResult) -> list[Target]:
     return [
         Target("first page and own rank after a re-tune", median_of(runs, "own_rank_seconds"), 1, False, " s"),
         *(target for request in REQUESTS for target in _targets_of(request, runs)),
-        Target("the web process at its largest", median_of(runs, "web_bytes") / 1e6, MAX_BYTES / 1e6, False, " MB"),
-        *(Target(claim, _dearest(runs, kind), MAX_VISITOR_MS, False, " ms") for claim, kind in VISITORS),
+        Target("largest memory of the web process", median_of(runs, "web_bytes") / 1e6, MAX_BYTES / 1e6, False, " MB"),
+        *(Target(claim, _most_expensive(runs, kind), MAX_VISITOR_MS, False, " ms") for claim, kind in VISITORS),
         Target("first pages read", median_of(runs, "json_per_second"), 300, True, "/s"),
-        Target("first pages for people read", median_of(runs, "page_per_second"), 300, True, "/s"),
+        Target("first pages read as HTML", median_of(runs, "page_per_second"), 300, True, "/s"),
         Target("first pages read while tau moves", median_of(runs, "moving_per_second"), 300, True, "/s"),
-        Target("the slowest hundredth of these", median_of(runs, "moving_p99_ms"), 100, False, " ms"),
+        Target("slowest hundredth of these", median_of(runs, "moving_p99_ms"), 100, False, " ms"),
     ]
 
 
-def _dearest(runs: Sequence[Run], kind: str) -> float:
+def _most_expensive(runs: Sequence[Run], kind: str) -> float:
     return max(median_of(runs, name) for name in runs[0] if name.startswith(kind))
 
 

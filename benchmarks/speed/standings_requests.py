@@ -1,4 +1,4 @@
-"""The requests of visitors and organizers that are slow where a competition is large, and what is asked of each."""
+"""The requests of visitors and organizers that are slow in a large competition, with the limits of each."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +21,9 @@ THRESHOLDS = f"{API}/tracks/public/thresholds"
 class TimedRequest:
     """A request, and its limits at full size: seconds until the last and the first byte, bytes of the body.
 
-    Without ``varies``, every round sends the same request, and an answer that was made for an earlier one may serve:
-    the limits hold from the second time on. ``varies`` makes parameters (of GET) or the body (of POST) from the number
-    of the round, so that each round asks for something new.
+    Without ``varies``, every round sends the same request, and the service may repeat an earlier answer: the limits
+    apply from the second time on. ``varies`` makes parameters (of GET) or the body (of POST) from the number of the
+    round, so each round requests something new.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Answer:
 
 
 def tau_of_round(number: int) -> float:
-    """A threshold that differs from round to round and moves penalties on the seeded distances."""
+    """A threshold that differs in each round and moves penalties on the seeded distances."""
     return 0.2 + 0.01 * (number + 1)
 
 
@@ -75,31 +75,31 @@ _posted = partial(_organizers, seconds=1, size=200_000, method="POST")
 INSIGHTS, DISTANCES = f"{PAGE}/insights", f"{API}/insights/distances"
 REQUESTS: Sequence[TimedRequest] = (
     TimedRequest(
-        *("search_team", "teams by name, `team 4242`, another each time", BOARD, 0.1),
+        *("search_team", "teams by name (`team 4242`, different each time)", BOARD, 0.1),
         varies=lambda number: {"search": f"team {4242 + number}"},
     ),
     TimedRequest(
-        *("search_letter", "teams by a letter of their name, another each time", BOARD, 0.1),
+        *("search_letter", "teams by one letter of the name (different each time)", BOARD, 0.1),
         varies=lambda number: {"search": "team"[number % 4]},
     ),
     TimedRequest(
-        *("past", "board of a past moment, another each time", BOARD, 1),
+        *("past", "board at a past moment (different each time)", BOARD, 1),
         varies=lambda number: {"as_of": (datetime.now(UTC) - timedelta(days=3, hours=number)).isoformat()},
     ),
     TimedRequest("insights_page", "page of all figures", INSIGHTS, 0.3),
-    _organizers("insights_all", "the same for organizers, of all entries", INSIGHTS, 0.3),
-    TimedRequest("figure_json", "a figure as JSON", DISTANCES, 0.3),
-    TimedRequest("figure_svg", "a figure as SVG", DISTANCES, 0.3, parameters={"format": "svg"}),
-    _organizers("figure_all", "a figure of all entries as JSON", DISTANCES, first_byte=0.3),
-    TimedRequest("csv", "all places as CSV", BOARD, first_byte=0.2, parameters={"format": "csv"}),
+    _organizers("insights_all", "the same page for organizers, with all entries", INSIGHTS, 0.3),
+    TimedRequest("figure_json", "one figure as JSON", DISTANCES, 0.3),
+    TimedRequest("figure_svg", "one figure as SVG", DISTANCES, 0.3, parameters={"format": "svg"}),
+    _organizers("figure_all", "one figure of all entries as JSON", DISTANCES, first_byte=0.3),
+    TimedRequest("csv", "the whole board as CSV", BOARD, first_byte=0.2, parameters={"format": "csv"}),
     _organizers("checklist", "checklist before publication", f"{API}/publication", 0.5),
-    _organizers("checklist_page", "its page", f"{PAGE}/publication", 0.5),
+    _organizers("checklist_page", "checklist page", f"{PAGE}/publication", 0.5),
     _organizers("tau_page", "threshold page", f"{PAGE}/tau", 1.5, size=500_000),
     _organizers(
-        *("impact", "the page's numbers for another tau", f"{THRESHOLDS}/impact", 0.3),
+        *("impact", "the threshold page's numbers for another tau", f"{THRESHOLDS}/impact", 0.3),
         varies=lambda number: {"tau": str(0.31 + 0.007 * number), "limit": "30"},
     ),
-    _organizers("choices", "what each method would choose", f"{THRESHOLDS}/choices", 1),
+    _organizers("choices", "the threshold that each method would choose", f"{THRESHOLDS}/choices", 1),
     _posted(
         *("preview", "preview of a re-tune", THRESHOLDS),
         varies=lambda number: {"method": "manual", "tau": 0.305 + 0.01 * number, "preview": True},
@@ -114,4 +114,4 @@ REQUESTS: Sequence[TimedRequest] = (
 )
 """In the order in which a round sends them."""
 MAX_BYTES = 900_000_000
-"""Largest resident memory of the web process, whatever is asked."""
+"""Largest resident memory of the web process, with any request."""

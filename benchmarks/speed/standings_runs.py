@@ -1,4 +1,4 @@
-"""Runs of the benchmark of the standings: the web process as ``kennel up`` runs it, asked over HTTP."""
+"""Runs of the benchmark of the standings: HTTP requests to the web process as ``kennel up`` runs it."""
 
 import json
 import logging
@@ -38,21 +38,21 @@ from scorer.teams import teams
 log = logging.getLogger(__name__)
 DECIMALS = 5
 MOVING_READERS = 12
-"""Readers while tau moves: few enough that their waiting for each other is not most of what is measured."""
+"""Readers while tau moves: so few that they hardly wait for each other."""
 MANY = 4
-"""Web processes of the part that measures several."""
+"""Number of processes in the measurement of several web processes."""
 RETUNES_SEEN = 5
-"""Re-tunes for each of them, after which the next answer of any must show the new tau."""
+"""Re-tunes per web process. After each, the next answer of any process must show the new tau."""
 BLOBS = "file:///nonexistent/kennel-bench"
 RATES = json.dumps({"request": "1000000/minute"})
-"""One address asks for everything here, and an answer of a million rows counts as many requests."""
+"""One address sends all requests here, and an answer with a million rows counts as many requests."""
 AGE = timedelta(days=12)
-"""How long ago the competition began; its entries came in evenly over the first ten days."""
+"""How long ago the competition began. Its entries arrived evenly over the first ten days."""
 
 
 @dataclass(frozen=True)
 class BoardService:
-    """The seeded competition: its tracks, and the service's access to the database."""
+    """The seeded competition, with the service's access to the database."""
 
     engine: Engine
     tracks: dict[TrackKind, int]
@@ -74,11 +74,11 @@ class BoardService:
 
 
 def measure(entries: int, teams: int, rounds: int, *, seconds: float, readers: int, plans: str) -> Run:
-    """All measurements of one competition: numbers by name. The query plan is written to the folder ``plans``."""
+    """All measurements of one competition, by name. Writes the query plan to the folder ``plans``."""
     with migrated_servers() as (servers, admin_url):
         log.info("filling a competition of %d entries", entries)
         service = _competition(servers.postgres.app_url, admin_url, entries, count=teams)
-        log.info("asking")
+        log.info("sending requests")
         settings = Settings(database_url=servers.postgres.app_url, redis_url=servers.redis.url, blob_url=BLOBS)
         with _web(servers) as port:
             numbers = _measure_waits(service, port, rounds)
@@ -96,7 +96,7 @@ def measure(entries: int, teams: int, rounds: int, *, seconds: float, readers: i
 
 
 def _measure_requests(port: int, rounds: int) -> dict[str, float]:
-    """Of each request: seconds the first time, then the slowest of the rounds, and the largest body."""
+    """For each request: the first time's seconds, the slowest later round, and the largest body."""
     numbers: dict[str, float] = {}
     with _client(port) as http:
         for request in REQUESTS:
@@ -137,7 +137,7 @@ def _competition(url: str, admin_url: str, entries: int, *, count: int) -> Board
         own_team = teams.find_or_create_team(Acting(session, reader, now), tracks["public"].competition_id)
         service = BoardService(engine, {kind: track.id for kind, track in tracks.items()}, own_team.id)
         competition = tracks["public"].competition_id
-    # The own team comes first: its number precedes those of the teams that are made here.
+    # The own team has the lowest number, so it comes before the teams made here.
     values: dict[str, object] = {"competition": competition, "teams": count, "entries": entries, "account": reader.id}
     values |= {"first_team": own_team.id, "start": start, "step": timedelta(days=10) / entries}
     fill(admin_url, values)
@@ -162,7 +162,7 @@ def _web(servers: Servers, processes: int = 1) -> Iterator[int]:
 
 
 def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, float]:
-    """Seconds that the first reader waits after a start and after each kind of change; the slowest round."""
+    """The first reader's wait in seconds, after a start and after each kind of change, in the slowest round."""
     with _client(port) as http, _client(port, ORGANIZER) as organizer:
 
         def first_page(client: httpx.Client = http, **params: str) -> Any:
@@ -197,8 +197,10 @@ def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, f
 
 
 def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, float]:
-    """Responses per second: the first page, an unchanged one (304), the HTML page, and while tau changes. Each load has
-    readers of its own, because requests of an address are limited."""
+    """Responses per second: the first page, an unchanged one (304), the HTML page, and while tau changes.
+
+    Each load has separate readers, because the requests of an address are limited.
+    """
     etag = httpx.get(f"http://127.0.0.1:{port}{BOARD}", trust_env=False).headers["etag"]
     kinds = {
         "json": Load(port, BOARD, readers, seconds),
@@ -225,15 +227,16 @@ def _measure_throughput(port: int, seconds: float, readers: int) -> dict[str, fl
 
 
 def _peak_since_last(port: int) -> float:
-    """Peak resident memory of the web process, in bytes, since this was asked last."""
+    """Peak resident memory of the web process, in bytes, since the last call."""
     pid = _web_process(port).pid
     peak = float(peak_bytes(pid))
-    Path(f"/proc/{pid}/clear_refs").write_text("5")  # Linux: the peak begins anew with what is used now
+    Path(f"/proc/{pid}/clear_refs").write_text("5")  # Linux: resets the peak to the current use
     return peak
 
 
 def _web_process(port: int) -> psutil.Process:
-    return next(each for each in psutil.process_iter(["cmdline"]) if str(port) in (each.info["cmdline"] or ()))
+    processes = psutil.process_iter(["cmdline"])
+    return next(process for process in processes if str(port) in (process.info["cmdline"] or ()))
 
 
 def _measure_many(port: int, seconds: float, readers: int) -> dict[str, float]:
@@ -247,17 +250,17 @@ def _measure_many(port: int, seconds: float, readers: int) -> dict[str, float]:
         for number in range(MANY * RETUNES_SEEN):
             tau = 0.3 + 0.001 * number
             _retune(organizer, "public", tau)
-            # A connection for each answer: it is given to whichever process takes it first.
+            # Each answer has its own connection, because the first free process takes it.
             answer = httpx.get(f"http://127.0.0.1:{port}{BOARD}", trust_env=False, timeout=600).json()
             old += answer["tau"] != tau
     processes = _web_process(port).children(recursive=True)
     numbers["many_old_answers"] = float(old)
-    numbers["many_bytes"] = float(sum(peak_bytes(each.pid) for each in processes))
+    numbers["many_bytes"] = float(sum(peak_bytes(process.pid) for process in processes))
     return numbers
 
 
 def _run(load: Load) -> Run:
-    """A load; ``RuntimeError`` if an answer was an error: it would count as a quick answer."""
+    """Run a load. Raises ``RuntimeError`` if an answer was an error, which would count as a quick answer."""
     run = measure_load_apart(load)
     if run.pop("errors"):
         raise RuntimeError(f"some answers were errors: {run}")
@@ -265,7 +268,7 @@ def _run(load: Load) -> Run:
 
 
 def _explain(service: BoardService, folder: Path) -> None:
-    """Write PostgreSQL's plan of the query that every request runs first, with its actual times."""
+    """Write PostgreSQL's plan of the first query of every request, with its actual times."""
     folder.mkdir(parents=True, exist_ok=True)
     with service.engine.connect() as connection:
         competition = connection.scalar(

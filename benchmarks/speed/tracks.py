@@ -1,4 +1,4 @@
-"""Benchmark of both tracks of one zip: decoded once, and in memory that does not grow with it."""
+"""Benchmark of both tracks of one zip: it is decoded once, and memory does not grow with it."""
 
 import time
 from collections.abc import Iterator
@@ -31,14 +31,16 @@ from worker.scoring.reference_features import load_prepared, write_array
 
 KENNEL = "Kennel"
 MAX_GROWTH = 1.5
-"""Of peak memory. Features grow with the images, in float32 and once in float64 (15 kB an image at d = 1280), and so do
-the mapped pixels (12 kB); memory of decoding, resizing and the networks must not."""
+"""Largest ratio of peak memories. The features grow with the images, in float32 and once in float64 (15 kB per image at
+d = 1280), and so do the mapped pixels (12 kB). Memory for decoding, resizing and the networks must not grow."""
 SIDE, SEED = 64, 2019
 
 
 class Size(NamedTuple):
-    """Numbers of images, public and private extractor, images of the reference. One round each, since memory hardly
-    varies and time has no target."""
+    """Numbers of images, public and private extractor, images of the reference.
+
+    Each size has one round, because memory hardly varies and time has no target.
+    """
 
     images: tuple[int, ...] = (1000, 4000, 10_000)
     tracks: tuple[str, str] = ("efficientnet_lite0", "efficientnet_lite2")
@@ -72,18 +74,18 @@ def findings(result: BenchmarkResult) -> Findings:
         for runs in case.runs.values()
     ]
     public, private = cases[0].settings["tracks"]
-    title = f"{public} in public, {private} in private, references of {cases[0].settings['reference']:,}"
+    title = f"{public} (public), {private} (private), references of {cases[0].settings['reference']:,}"
     table = MarkdownTable(title, ("images", "seconds", "images decoded", "peak, MiB"), rows)
     return Findings([table], _targets(cases))
 
 
 def _targets(cases: list[BenchmarkCase]) -> list[Target]:
     decoded = max(median_of(case.runs[KENNEL], "decoded") / case.settings["count"] for case in cases)
-    targets = [Target("times that an image is decoded", decoded, 1, False)]
+    targets = [Target("times an image is decoded", decoded, 1, False)]
     if all("peak_bytes" in case.runs[KENNEL][0] for case in cases):
         peaks = [median_of(case.runs[KENNEL], "peak_bytes") for case in cases]
         first, last = cases[0].settings["count"], cases[-1].settings["count"]
-        growth = f"peak memory at {last:,} images over that at {first:,}"
+        growth = f"peak memory with {last:,} images, compared with {first:,}"
         targets += [
             Target(growth, peaks[-1] / peaks[0], MAX_GROWTH, False),
             Target("peak memory", max(peaks) / 1e9, 3, False, " GB"),
@@ -108,7 +110,7 @@ def store_reference(folder: Path, key: str, rows: Features) -> None:
 
 
 def prepare_submission(folder: str, count: int) -> Run:
-    """Store a zip of ``count`` images, each with its own noise so that no two are equal."""
+    """Store a zip of ``count`` images, each with individual noise to make it unique."""
     images = noisy(bundled_photographs(SEED).train.images, count, np.random.default_rng(SEED), deviation=4.0)
     path = Path(folder) / "blobs" / f"{count}.zip"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,9 +120,9 @@ def prepare_submission(folder: str, count: int) -> Run:
 
 
 def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
-    """The deep check, then each track from the same mapped images, in one process as in a worker.
+    """Run the deep check, then measure each track from the same mapped images, in one process as in a worker.
 
-    ``decoded`` is the number of images that the decoder was called for.
+    ``decoded`` is the number of calls of the decoder.
     """
     context = worker_context_in(Path(folder))
     spec = ImageSpec(count, SIDE)
@@ -155,7 +157,7 @@ def _counted() -> Iterator[list[None]]:
 
 
 def no_progress(*_: object) -> None:
-    """A progress callback that does nothing."""
+    """Ignore progress."""
 
 
 def worker_context_in(folder: Path) -> WorkerContext:

@@ -1,5 +1,7 @@
-"""``python -m benchmarks.zoo``: make the seeds of the zoo that have no result, write ZOO.md. Trained entries are cached
-between runs."""
+"""``python -m benchmarks.zoo``: make the seeds of the zoo that have no result, and write ZOO.md.
+
+Trained entries are cached between runs.
+"""
 
 import argparse
 import logging
@@ -21,8 +23,8 @@ PHOTOGRAPHS_SEED = 2019
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.zoo", description=__doc__)
-    parser.add_argument("--seed", type=int, choices=SEEDS, help="make this seed, again if it is stored")
-    parser.add_argument("--render", action="store_true", help="make nothing, write the page from stored results")
+    parser.add_argument("--seed", type=int, choices=SEEDS, help="make this seed, even if it is stored")
+    parser.add_argument("--render", action="store_true", help="write the page from stored results without making seeds")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     missing = [seed for seed in SEEDS if not path_of(seed, RESULTS).is_file()]

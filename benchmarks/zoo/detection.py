@@ -1,9 +1,9 @@
 """Detection of memorising entries: AUC and detection rate of every kind of evidence.
 
-Every kind of evidence is one number of an entry. Over the entries of a method and all honest ones AUC is the
-probability that the memorising one looks more like copying, ties half.
+Every kind of evidence is one number per entry. AUC compares a method's entries with all honest ones: it is the
+probability that the memorising entry looks more like copying. Ties count half.
 
-The service has no honest entries to compare with: it has rules, and each applies to an entry or does not.
+The service has no honest entries for comparison. It has rules; each applies to an entry or does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,12 +24,12 @@ from scorer.metrics.statistics.class_separation import area_under_curve
 from scorer.metrics.statistics.threshold_selection import choose_tau
 
 EvidenceKind = Callable[[SpaceReading], float | None]
-"""The smaller its value of a reading, the more like copying; None if there is no value."""
+"""From a reading to a number. A smaller number looks more like copying; None if there is no number."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One of the service's rules: whether it applies to a reading, given the tau that a track begins with."""
+    """One of the service's rules. ``finds`` takes a reading and the initial tau of a track."""
 
     name: str
     finds: Callable[[SpaceReading, float], bool]
@@ -63,13 +63,13 @@ def signs_in(read: SpaceReading) -> tuple[Sign, ...]:
 
 
 def summary_in(read: SpaceReading) -> Summary:
-    """What the review page would open with."""
+    """The first sentence of the review page."""
     findings = [{"name": "pixel_copies", "value": read.copied}]
     return summary_of(signs_in(read), read.numbers, findings, images=read.images)
 
 
 def _shows(sign: str) -> Callable[[SpaceReading, float], bool]:
-    return lambda read, _: sign in {each.name for each in signs_in(read)}
+    return lambda read, _: sign in {found.name for found in signs_in(read)}
 
 
 RULES = (
@@ -81,15 +81,15 @@ RULES = (
 
 
 def opening_of(outcome: Outcome) -> Summary:
-    """The sentence with which the review page opens: the gravest of both tracks."""
+    """The first sentence of the review page: the most serious of both tracks."""
     summaries = [summary_in(outcome.readings[track]) for track in TRACK_KINDS]
-    return min(summaries, key=lambda each: gravity(each.verdict, each.share))
+    return min(summaries, key=lambda summary: gravity(summary.verdict, summary.share))
 
 
 def auc_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) -> float:
     """AUC of a track's evidence between the entries of these methods and all honest ones.
 
-    Raises ``ValueError`` if there are none of either.
+    Raises ``ValueError`` if either has none.
     """
     memorising, honest = _values(zoo, track, evidence, methods=methods), _values(zoo, track, evidence, methods=HONEST)
     auc = area_under_curve(memorising, honest)
@@ -99,20 +99,20 @@ def auc_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) ->
 
 
 def outcomes_found_by(zoo: Zoo, rule: Rule, *methods: str) -> tuple[Outcome, ...]:
-    """The entries of these methods to which a rule of the service applies on either track."""
+    """The entries of these methods for which a rule applies on either track."""
     taus = {
-        (each.seed, track): choose_tau([], method="held_out", held_out_distance=each.held_out_distance[track]).tau
-        for each in zoo.seeds
+        (seed.seed, track): choose_tau([], method="held_out", held_out_distance=seed.held_out_distance[track]).tau
+        for seed in zoo.seeds
         for track in TRACK_KINDS
     }
     return tuple(
-        each
-        for each in zoo.of(*methods)
-        if any(rule.finds(each.readings[track], taus[each.title.seed, track]) for track in TRACK_KINDS)
+        outcome
+        for outcome in zoo.of(*methods)
+        if any(rule.finds(outcome.readings[track], taus[outcome.title.seed, track]) for track in TRACK_KINDS)
     )
 
 
 def _values(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *, methods: tuple[str, ...]) -> Vector:
-    """Where nothing is known, nothing looks like copying."""
-    values = [evidence(each.readings[track]) for each in zoo.of(*methods)]
+    """An unknown value counts as no sign of copying."""
+    values = [evidence(outcome.readings[track]) for outcome in zoo.of(*methods)]
     return np.array([inf if value is None else value for value in values], np.float64)

@@ -1,4 +1,4 @@
-"""The entries of the zoo: those of every training, held-out images, and mixtures."""
+"""The entries of the zoo: from every training, from held-out images, and mixtures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,10 @@ from deploy.demo.tiles import Pixels
 from scorer.extractors import Features
 
 DRAWN = ("mgan", "sup", "ae", "vae")
-"""Networks that draw training images again: the ways to memorise of Bai et al. 2021, section 3.2, with the variational
-autoencoder apart from the plain one."""
+"""Networks that draw training images again, with the ways to memorise of Bai et al. 2021, section 3.2.
+
+The variational autoencoder is separate from the plain one.
+"""
 ALTERED = "aug"
 """Training images, altered."""
 MEMORISING = (*DRAWN, ALTERED)
@@ -21,14 +23,14 @@ SHARES = (0.5, 0.25, 0.1)
 
 
 def mixture_name(share: float, method: str) -> str:
-    """The method of mixtures: such a share of copies, of a memorising method's, the rest honest."""
+    """The name of mixtures with this share of copies from a memorising method and honest images otherwise."""
     return f"{share:.0%} {'altered' if method == ALTERED else 'drawn'}"
 
 
 MIXED: Mapping[str, float] = MappingProxyType(
     {mixture_name(share, method): share for method in (ALTERED, DRAWN[0]) for share in SHARES}
 )
-"""Entries of which that share is memorised and the rest honest: the case that a mean distance hides."""
+"""The memorised share of each mixture; the rest is honest. A mean distance hides such copies."""
 HALF_ALTERED = mixture_name(0.5, ALTERED)
 HONEST_NETWORKS = ("gan", "flow", "diffusion")
 HONEST = (*HONEST_NETWORKS, "normal", "photographs")
@@ -44,7 +46,7 @@ HONEST_PART = "diffusion"
 
 
 class Title(NamedTuple):
-    """The identity of an entry: method, strength (of a mixture: whose copies) and seed."""
+    """The identity of an entry: method, strength (for a mixture, the source of copies) and seed."""
 
     method: str
     strength: str
@@ -53,22 +55,22 @@ class Title(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntryFeatures:
-    """An entry: its images (n, s, s, 3), and their features in every space, (n, d) by extractor."""
+    """An entry: its images (n, s, s, 3), and their features (n, d) by extractor."""
 
     title: Title
     images: Pixels
     features: Mapping[str, Features]
     originals: NDArray[np.int64] | None = None
-    """Of each image that a network was trained to draw again, the number of the training image."""
+    """The number of the training image for each image that a network was trained to draw again."""
 
 
 def mixed(entries: Sequence[EntryFeatures]) -> Iterator[EntryFeatures]:
-    """Every memorising entry of a seed, mixed in each of :data:`SHARES` with that of :data:`HONEST_PART`."""
-    honest = next(each for each in entries if each.title.method == HONEST_PART)
+    """Every memorising entry of a seed, mixed with that of :data:`HONEST_PART` in each of :data:`SHARES`."""
+    honest = next(entry for entry in entries if entry.title.method == HONEST_PART)
     for share in SHARES:
-        for each in entries:
-            if each.title.method in MEMORISING:
-                yield _mix(each, honest, share)
+        for entry in entries:
+            if entry.title.method in MEMORISING:
+                yield _mix(entry, honest, share)
 
 
 def _mix(memorising: EntryFeatures, honest: EntryFeatures, share: float) -> EntryFeatures:
@@ -85,25 +87,25 @@ def _mix(memorising: EntryFeatures, honest: EntryFeatures, share: float) -> Entr
 
 
 SEEDS = (0, 1, 2, 3, 4)
-"""The seeds of which the zoo is made, each with all trainings."""
+"""The zoo's seeds, each with all trainings."""
 FIXING = (0, 1)
-"""Seeds that are set apart to fix thresholds on; targets are judged on the others."""
+"""Seeds reserved for fixing thresholds. The others judge the targets."""
 
 
 @dataclass(frozen=True)
 class ZooPlan:
-    """Sizes of the trainings of one seed. Each of them is so many steps, of ``batch`` images each."""
+    """Sizes of one seed. Trainings have numbers of steps, each with ``batch`` images."""
 
     images: int = 300
-    """Images of an entry; generators that map seeds to training images learn that many."""
+    """Images of an entry, and training images that generators map seeds to."""
     photographs: int = 165
-    """Number of held-out images that are an entry and no part of the reference."""
+    """Number of held-out images that form an entry instead of the reference."""
     batch: int = 16
     width: int = 24
-    """Channels of the widest images in the networks that memorise."""
+    """Channels of the widest images in the memorising networks."""
     sup: int = 4200
     membership: int = 600
-    """Steps of the memorising GAN's discriminator, before it is frozen."""
+    """Steps of the memorising GAN's discriminator before it is frozen."""
     mgan: int = 4200
     ae: int = 1000
     vae: int = 3000
@@ -118,4 +120,4 @@ class ZooPlan:
 
 
 FULL = ZooPlan()
-"""Some 35 minutes of one core for each seed, most of it for trainings."""
+"""About 35 minutes of one core for each seed, mostly for trainings."""

@@ -1,4 +1,4 @@
-"""The trainings by name, and a cache of the entries that they generate: training takes minutes."""
+"""The trainings by name, and a cache of their entries, because training takes minutes."""
 
 import logging
 from collections.abc import Mapping
@@ -35,19 +35,19 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
     }
 )
 VERSION = 4
-"""Raised when a training changes, so that nothing that is kept of the former one is used."""
+"""Increase this after changing a training, to discard its cached entries."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The images of the zoo, each (n, s, s, 3) uint8: to train on, held out, and in the private reference only."""
+    """The images of the zoo, each (n, s, s, 3) uint8: for training, held out, and in the private reference only."""
 
     train: Pixels
     held_out: Pixels
     private_extra: Pixels
 
     def photographs(self, plan: ZooPlan, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The numbers of a seed's held-out images in the reference, and of those that are scored as an entry."""
+        """The numbers of a seed's held-out images in the reference, and of those scored as an entry."""
         order = np.random.default_rng((seed, 2019)).permutation(len(self.held_out))
         return order[plan.photographs :], order[: plan.photographs]
 
@@ -55,8 +55,7 @@ class Inputs:
 def trained_entries(
     name: str, seed: int, inputs: Inputs, *, plan: ZooPlan, folder: Path
 ) -> tuple[list[GeneratedImages], float]:
-    """The entries of one training and seed, from the cache in a folder or made now, and the seconds of processor time
-    it took."""
+    """The entries of one training and seed, from the cache in ``folder`` or made now, and the processor seconds."""
     entries_depend_on = replace(plan, photographs=0, spaces=("", ""))
     made: tuple[list[GeneratedImages], float] = Memory(folder, verbose=0).cache(_made)(
         name, seed, inputs.train, plan=entries_depend_on, _version=VERSION

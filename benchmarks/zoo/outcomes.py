@@ -1,4 +1,4 @@
-"""The stored results of the zoo: one JSON file for each seed, from which figures and page are made."""
+"""The stored results of the zoo: one JSON file per seed, the source of the page."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from scorer.lifecycle import TrackKind
 
 @dataclass(frozen=True)
 class TrainingError:
-    """How far a network's images are from the training images that it was trained to draw again, in grey levels."""
+    """Differences of a network's images from the training images that it should draw again, in grey levels."""
 
     root_mean_square: float
     mean: float
@@ -24,7 +24,7 @@ class TrainingError:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An entry's scores and evidence by track; ``error`` is None unless a network was trained to draw it again."""
+    """An entry's scores and evidence by track. ``error`` is None unless a network should draw training images again."""
 
     title: Title
     error: TrainingError | None
@@ -33,7 +33,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class SeedResult:
-    """All outcomes of one seed, with the machine, sizes and extractors that they depend on."""
+    """All outcomes of one seed, with machine, sizes and extractors."""
 
     command: str
     seed: int
@@ -61,31 +61,30 @@ class Zoo:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        return tuple(outcome for each in self.seeds for outcome in each.outcomes)
+        return tuple(outcome for seed in self.seeds for outcome in seed.outcomes)
 
     def of(self, *methods: str) -> tuple[Outcome, ...]:
-        return tuple(each for each in self.outcomes if each.title.method in methods)
+        return tuple(outcome for outcome in self.outcomes if outcome.title.method in methods)
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Methods that have entries, in the order of the tables."""
+        """Methods with entries, in the order of the tables."""
         return tuple(method for method in METHODS if self.of(method))
 
     @property
     def held(self) -> "Zoo":
-        """The seeds on which targets are judged."""
-        return replace(self, seeds=tuple(each for each in self.seeds if each.seed not in FIXING))
+        """The seeds that judge the targets."""
+        return replace(self, seeds=tuple(seed for seed in self.seeds if seed.seed not in FIXING))
 
 
 def path_of(seed: int, folder: Path) -> Path:
-    """Where the result of a seed is stored, below the folder of results."""
     return folder / f"zoo_seed_{seed}.json"
 
 
 def write_seed(result: SeedResult, folder: Path) -> None:
-    """Store a seed's result as JSON, one entry a line; numbers of evidence with six digits."""
+    """Store a seed's result as JSON with one entry per line. Numbers have six digits."""
     fields = json.loads(json.dumps(asdict(result)), parse_float=lambda number: float(f"{float(number):.6g}"))
-    entries = [json.dumps(each) for each in fields.pop("outcomes")]
+    entries = [json.dumps(outcome) for outcome in fields.pop("outcomes")]
     head = json.dumps(fields, indent=1)[:-2]
     folder.mkdir(parents=True, exist_ok=True)
     outcomes = ",\n  ".join(entries)
@@ -93,6 +92,6 @@ def write_seed(result: SeedResult, folder: Path) -> None:
 
 
 def read_zoo(folder: Path) -> Zoo:
-    """The zoo of all seeds that have a result in a folder, in their order."""
+    """The zoo of all seeds with a result in ``folder``, in order."""
     paths = [path for seed in SEEDS if (path := path_of(seed, folder)).is_file()]
     return Zoo(tuple(TypeAdapter(SeedResult).validate_json(path.read_bytes()) for path in paths))

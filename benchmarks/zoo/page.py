@@ -38,16 +38,16 @@ def _sizes(zoo: Zoo) -> str:
     return (
         f"**{len(zoo.seeds)} of {len(SEEDS)} seeds have been made.** They have {len(zoo.of(*MEMORISING))} memorising,"
         f" {len(zoo.of(*MIXED))} mixed and {len(zoo.of(*HONEST))} honest entries of {counts['entry']} images of 64 x 64"
-        f" pixels (that of photographs: {counts['photographs']}), next to {counts['train']:,} training images,"
-        f" {counts['held_out']} held-out ones and, in the private reference only, {counts['private_extra']} more."
-        f" Spaces: {spaces}.{unmeasured}"
+        f" pixels (that of photographs: {counts['photographs']}). There are {counts['train']:,} training images,"
+        f" {counts['held_out']} held-out images, and {counts['private_extra']} more images in the private reference"
+        f" only. Spaces: {spaces}.{unmeasured}"
     )
 
 
 def _machines(zoo: Zoo) -> str:
-    """When and where each seed was made, and how long its trainings took."""
+    """Machine and training time of each seed."""
     return "\n".join(
-        f"- Seed {each.seed}, {sum(each.seconds.values()) / 60:.0f} minutes of one core for its trainings."
-        f" {machine_line(each.machine, each.command)}"
-        for each in zoo.seeds
+        f"- Seed {seed.seed}, {sum(seed.seconds.values()) / 60:.0f} minutes of one core for its trainings."
+        f" {machine_line(seed.machine, seed.command)}"
+        for seed in zoo.seeds
     )

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, *, folder: Path) -> SeedResult:
-    measured_with = machine() | {"threads": "1"}  # before anything is written, so that the commit is clean
+    measured_with = machine() | {"threads": "1"}  # before any file is written, so the commit is clean
     names = dict(zip(TRACK_KINDS, plan.spaces, strict=True))
     reference, entry = inputs.photographs(plan, seed)
     entries, seconds = _trained(seed, inputs, plan, folder=folder)
@@ -38,13 +38,13 @@ def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, *, folder: Path) -> Se
         for track, extractor in names.items()
     }
     outcomes = []
-    for each in entries:
-        log.info("evidence of %s %s, seed %d", *each.title)
+    for made in entries:
+        log.info("evidence of %s %s, seed %d", *made.title)
         readings = {
-            track: read_entry(each.images, each.features[names[track]], space, fewer=plan.photographs)
+            track: read_entry(made.images, made.features[names[track]], space, fewer=plan.photographs)
             for track, space in spaces.items()
         }
-        outcomes.append(Outcome(each.title, training_error(each.images, each.originals, inputs.train), readings))
+        outcomes.append(Outcome(made.title, training_error(made.images, made.originals, inputs.train), readings))
     return SeedResult(
         command=f"python -m benchmarks.zoo --seed {seed}",
         seed=seed,
@@ -66,16 +66,16 @@ def seed_result(seed: int, inputs: Inputs, plan: ZooPlan, *, folder: Path) -> Se
 
 
 def _trained(seed: int, inputs: Inputs, plan: ZooPlan, *, folder: Path) -> tuple[list[EntryFeatures], dict[str, float]]:
-    """The entries of all trainings of a seed, and the seconds of processor time of each training."""
+    """The entries of all trainings of a seed, and each training's processor seconds."""
     entries, seconds = [], {}
     for name in TRAININGS:
         made, seconds[name] = trained_entries(name, seed, inputs, plan=plan, folder=folder)
-        entries += [with_features(Title(each.method, each.strength, seed), each, plan.spaces) for each in made]
+        entries += [with_features(Title(entry.method, entry.strength, seed), entry, plan.spaces) for entry in made]
     return entries, seconds
 
 
 def training_error(images: Pixels, originals: NDArray[np.int64] | None, train: Pixels) -> TrainingError | None:
-    """How far images are from the training images of these numbers; None where there are no numbers."""
+    """The differences of images from the training images with these numbers; None without numbers."""
     if originals is None:
         return None
     differences = images.astype(np.float64) - train[originals]
@@ -94,14 +94,14 @@ def features_of(extractor: str, images: Pixels) -> Features:
 
 
 def with_features(title: Title, entry: GeneratedImages, extractors: Iterable[str]) -> EntryFeatures:
-    """An entry with its features in every space."""
+    """The entry with its features in every space."""
     log.info("features of %s %s, seed %d", *title)
     features = {name: features_of(name, entry.images) for name in set(extractors)}
     return EntryFeatures(title, entry.images, features, entry.originals)
 
 
 def reference_space(extractor: str, inputs: Inputs, held_out: NDArray[np.int64], *, private: bool) -> Space:
-    """A track's prepared reference, with these of the held-out images; the private one has additional images."""
+    """A track's prepared reference, with these held-out images. The private one has additional images."""
     training, others = features_of(extractor, inputs.train), inputs.held_out[held_out]
     extra = [features_of(extractor, inputs.private_extra)] if private else []
     mirrored, held_out_features = (features_of(extractor, images) for images in (mirror_images(inputs.train), others))

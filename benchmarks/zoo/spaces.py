@@ -1,7 +1,7 @@
 """A track's feature space: its prepared reference, and the scores and evidence of an entry on it.
 
-The tests are run by the worker's own code (:class:`worker.evidence.analysis.Analysis`) and their numbers are the
-columns that it stores, so that the zoo has the evidence that reviewers would see.
+The worker's own code (:class:`worker.evidence.analysis.Analysis`) runs the tests, and the numbers are the columns that
+it stores. The zoo therefore has the evidence that reviewers would see.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from worker.evidence.thumbnails import reference_thumbnails_of
 from worker.scoring.feature_cache import cached_features_of
 
 SEED = 0
-"""Seed of the tests that draw at random; none of those used here does."""
+"""Seed of random tests. None of the tests used here is random."""
 _NO_PROGRESS: ProgressCallback = lambda _share: None  # noqa: E731
 
 
@@ -33,8 +33,9 @@ class Space:
     """The memorization distance of the held-out images."""
     reference: ReferenceAnalysis
     hashes: PixelHashes
-    """Pixel hashes of the training images; below those of their mirror images."""
+    """Pixel hashes of the training images."""
     mirrored_hashes: PixelHashes
+    """Pixel hashes of the mirrored training images."""
 
     @property
     def cells(self) -> int:
@@ -47,12 +48,12 @@ class Space:
 class SpaceReading:
     images: int
     copied: float
-    """The share of the images that are training images, pixel by pixel or mirrored."""
+    """The share of images that equal training images pixel by pixel, upright or mirrored."""
     fid: float
     distance: float
     """The memorization distance s."""
     fid_of_fewer: float
-    """FID of the first of the images, as many as the entry of photographs has."""
+    """FID of the first images, as many as in the entry of photographs."""
     numbers: Mapping[str, float | None]
     """Columns of evidence by name, without those that could not be computed."""
 
@@ -60,8 +61,8 @@ class SpaceReading:
 def space_of(train: Pixels, held_out: Pixels, *features: Features) -> Space:
     """Prepare a space: statistics, cells, neighbourhoods of training images, distances of held-out images.
 
-    Images are (n, s, s, 3). Features, each (n, d) float32, are those of the training images, of their mirror images, of
-    the held-out images, and of the whole reference that Fréchet and memorization distances are measured to.
+    Images are (n, s, s, 3). ``features``, each (n, d) float32, belong to the training images, their mirror images, the
+    held-out images, and the whole reference for Fréchet and memorization distances.
     """
     training, mirrored, held_out_features, whole = features
     normalised = normalise(whole)
@@ -83,8 +84,10 @@ def space_of(train: Pixels, held_out: Pixels, *features: Features) -> Space:
 
 
 def read_entry(images: Pixels, features: Features, space: Space, *, fewer: int) -> SpaceReading:
-    """Scores and evidence of an entry by its images (n, s, s, 3) and their features (n, d); beside them FID of the
-    first ``fewer`` images."""
+    """Scores and evidence of an entry from its images (n, s, s, 3) and features (n, d).
+
+    Also includes FID of the first ``fewer`` images.
+    """
     cached = cached_features_of(images, features)
     entry = AnalysedEntry(
         names=[str(number) for number in range(len(images))],

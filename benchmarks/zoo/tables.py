@@ -15,11 +15,11 @@ from scorer.findings.summary import VERDICTS
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 Row = tuple[str, tuple[str, ...]]
-"""The name of a row, and the methods whose entries it is about."""
+"""The name of a row, and the methods of its entries."""
 
 
 def method_rows(zoo: Zoo, *, honest: bool) -> list[Row]:
-    """A row for each method, memorising, mixed and, if asked for, honest, and one for all of each kind."""
+    """A row for each method, memorising, mixed and optionally honest, and one for all of each kind."""
     groups: list[tuple[str, Sequence[str]]] = [("all memorising", MEMORISING), ("all mixed", tuple(MIXED))]
     rows: list[Row] = []
     for name, methods in groups + ([("all honest", HONEST)] if honest else []):
@@ -31,7 +31,7 @@ def method_rows(zoo: Zoo, *, honest: bool) -> list[Row]:
 
 
 def memorisers_table(zoo: Zoo) -> MarkdownTable:
-    """What training errors the networks reached that draw training images again."""
+    """The training errors of the networks that draw training images again."""
     rows = [
         (method, str(len(square.values)), square.text(1), mean.text(1), square.within(targets.MOST_ERROR))
         for method, (square, mean) in targets.training_errors(zoo).items()
@@ -42,25 +42,25 @@ def memorisers_table(zoo: Zoo) -> MarkdownTable:
 
 
 def honest_table(zoo: Zoo) -> MarkdownTable:
-    """How far the honest networks' images are from the reference, next to normal distributions."""
+    """The honest networks' FID, with that of normal distributions."""
     rows = []
     for method in filter(zoo.of, (*HONEST_NETWORKS, "normal")):
         multiples = [targets.fid_multiples(zoo, method, track) for track in TRACK_KINDS]
-        verdicts = dict.fromkeys(each.within(targets.MOST_FID) for each in multiples if method != "normal")
-        rows.append((method, *(each.text(2) for each in multiples), " / ".join(verdicts)))
-    header = ("FID, times that of photographs", *TRACK_KINDS, f"at most {targets.MOST_FID:g}")
+        verdicts = dict.fromkeys(multiple.within(targets.MOST_FID) for multiple in multiples if method != "normal")
+        rows.append((method, *(multiple.text(2) for multiple in multiples), " / ".join(verdicts)))
+    header = ("FID, as a multiple of that of photographs", *TRACK_KINDS, f"at most {targets.MOST_FID:g}")
     return MarkdownTable("Honest networks", header, rows)
 
 
 def targets_table(held: Zoo) -> MarkdownTable:
     rows = [
         (
-            each.claim,
-            f"at {'least' if each.at_least else 'most'} {each.bound:.1%}",
-            share_with_interval(each.count, each.total),
-            each.verdict,
+            target.claim,
+            f"at {'least' if target.at_least else 'most'} {target.bound:.1%}",
+            share_with_interval(target.count, target.total),
+            target.verdict,
         )
-        for each in targets.detection_targets(held)
+        for target in targets.detection_targets(held)
     ]
     return MarkdownTable("", ("claim", "target", "measured", ""), rows)
 
@@ -87,15 +87,15 @@ def rules_table(held: Zoo) -> MarkdownTable:
 
 
 def mixtures_table(held: Zoo) -> MarkdownTable:
-    strengths = list(dict.fromkeys(each.title.strength for each in held.of(*MIXED)))
+    strengths = list(dict.fromkeys(entry.title.strength for entry in held.of(*MIXED)))
     rows = []
     for strength in strengths:
         cells = []
         for share in dict.fromkeys(MIXED.values()):
-            methods = [method for method, each in MIXED.items() if each == share]
-            entries = [each for each in held.of(*methods) if each.title.strength == strength]
-            found = {each.title for each in outcomes_found_by(held, targets.ANY_SIGN, *methods)}
-            cells.append(share_with_interval(sum(each.title in found for each in entries), len(entries)))
+            methods = [method for method, mixed in MIXED.items() if mixed == share]
+            entries = [entry for entry in held.of(*methods) if entry.title.strength == strength]
+            found = {entry.title for entry in outcomes_found_by(held, targets.ANY_SIGN, *methods)}
+            cells.append(share_with_interval(sum(entry.title in found for entry in entries), len(entries)))
         rows.append((strength, *cells))
     shares = (f"{share:.0%} of the images" for share in dict.fromkeys(MIXED.values()))
     return MarkdownTable("", ("copies", *shares), rows)
@@ -105,13 +105,19 @@ def sentence_table(held: Zoo) -> MarkdownTable:
     rows = []
     for name, methods in method_rows(held, honest=True):
         outcomes = held.of(*methods)
-        openings = [opening_of(each) for each in outcomes]
-        counts = [sum(each.verdict == verdict for each in openings) for verdict in VERDICTS]
-        shares = sorted(each.share for each in openings if each.share is not None)
-        said = f"{median(shares):.0%} ({shares[0]:.0%} to {shares[-1]:.0%})" if shares else ""
-        rows.append((name, *map(str, counts), said, *_right(outcomes)))
+        openings = [opening_of(outcome) for outcome in outcomes]
+        counts = [sum(opening.verdict == verdict for opening in openings) for verdict in VERDICTS]
+        shares = sorted(opening.share for opening in openings if opening.share is not None)
+        stated = f"{median(shares):.0%} ({shares[0]:.0%} to {shares[-1]:.0%})" if shares else ""
+        rows.append((name, *map(str, counts), stated, *_right(outcomes)))
     rows.append((f"all ({len(held.outcomes)})", *("" for _ in VERDICTS), "", *_right(held.outcomes)))
-    header = ("entries", *VERDICTS, "share of copies said", "copies or not: right", "how many: within a factor of two")
+    header = (
+        "entries",
+        *VERDICTS,
+        "stated share of copies",
+        "right about copies",
+        "share right within a factor of two",
+    )
     return MarkdownTable("", header, rows)
 
 
@@ -121,9 +127,9 @@ def _right(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def flagged_lines(held: Zoo) -> Iterator[str]:
-    for each in outcomes_found_by(held, targets.ANY_SIGN, *HONEST):
-        signs = {sign.name: None for read in each.readings.values() for sign in signs_in(read)}
-        yield f"`{' '.join(filter(None, each.title[:2]))}` of seed {each.title.seed}: {', '.join(signs)}"
+    for outcome in outcomes_found_by(held, targets.ANY_SIGN, *HONEST):
+        signs = {sign.name: None for read in outcome.readings.values() for sign in signs_in(read)}
+        yield f"`{' '.join(filter(None, outcome.title[:2]))}` of seed {outcome.title.seed}: {', '.join(signs)}"
 
 
 _MEDIANS: Mapping[str, tuple[str, Callable[[SpaceReading], float | None]]] = MappingProxyType(
@@ -139,7 +145,7 @@ _MEDIANS: Mapping[str, tuple[str, Callable[[SpaceReading], float | None]]] = Map
 
 
 def medians_table(zoo: Zoo) -> MarkdownTable:
-    """Medians of both spaces; one number where both have the same."""
+    """Medians of both spaces, as one number if they are equal."""
     rows = []
     for method in zoo.methods:
         entries = zoo.of(method)
@@ -148,11 +154,11 @@ def medians_table(zoo: Zoo) -> MarkdownTable:
             for pattern, value in _MEDIANS.values()
         ]
         rows.append((f"{method} ({len(entries)})", *(" / ".join(dict.fromkeys(both)) for both in cells)))
-    return MarkdownTable("Medians of each method's entries, all seeds", ("public / private", *_MEDIANS), rows)
+    return MarkdownTable("Medians per method, all seeds", ("public / private", *_MEDIANS), rows)
 
 
 def _median(
     entries: Sequence[Outcome], track: TrackKind, pattern: str, *, value: Callable[[SpaceReading], float | None]
 ) -> str:
-    known = [number for each in entries if (number := value(each.readings[track])) is not None]
+    known = [number for entry in entries if (number := value(entry.readings[track])) is not None]
     return pattern.format(median(known)) if known else "none"

@@ -29,10 +29,10 @@ _SHIFT = 8
 
 
 def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
-    """``gan``: generator and discriminator in turn, with the hinge loss; the average of the generator's weights.
+    """``gan``: train generator and discriminator in turn with the hinge loss, and average the generator's weights.
 
-    What the discriminator sees, real or drawn, is altered at random (Zhao et al. 2020), as it would remember so few
-    training images.
+    The discriminator's images, real or drawn, are altered at random (Zhao et al. 2020). Otherwise it would memorise
+    this few training images.
     """
     with single_threaded(seed):
         images = targets_of(train)
@@ -59,7 +59,7 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
 
 
 def altered(images: Tensor) -> Tensor:
-    """Images (n, 3, s, s), half of the times mirrored, each a little brighter or darker, all shifted the same way."""
+    """Images (n, 3, s, s), mirrored half of the time, each slightly brighter or darker, all shifted equally."""
     images = images.flip(3) if torch.rand(()) < 0.5 else images
     images = images + (torch.rand(len(images), 1, 1, 1) - 0.5) / 2.0
     left, top = (int(number) for number in torch.randint(2 * _SHIFT + 1, (2,)))

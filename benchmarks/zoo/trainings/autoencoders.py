@@ -1,4 +1,4 @@
-"""Autoencoders: reconstructions of training images are memorised entries, decoded codes of a diffusion model honest."""
+"""Autoencoders. Reconstructions of training images are memorised; decoded codes of a diffusion model are honest."""
 
 from collections.abc import Iterator
 
@@ -65,8 +65,8 @@ class Variational(nn.Module):
 def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """Two entries of a variational autoencoder, the second honest.
 
-    ``vae``: training images encoded and decoded, which is memorising. ``flow``: codes drawn by a diffusion model of the
-    distribution of the training images' codes.
+    ``vae``: training images encoded and decoded, which is memorising. ``flow``: decoded codes from a diffusion model of
+    the training images' codes.
     """
     with single_threaded(seed):
         images = targets_of(train)

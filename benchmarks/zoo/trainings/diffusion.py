@@ -1,4 +1,4 @@
-"""Diffusion models (Karras et al. 2022): of pixels, and of an autoencoder's codes. Both are honest."""
+"""Diffusion models (Karras et al. 2022) of pixels and of an autoencoder's codes. Both are honest."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -23,8 +23,8 @@ from deploy.demo.tiles import Pixels
 from scorer.generators.recovery.search import targets_of
 
 _RATE, _DECAY = 2e-3, 0.995
-_NOISE = -1.2, 1.2  # mean and deviation of the noise's logarithm while training
-_LEAST, _MOST, _CURVE, _LEVELS = 0.002, 80.0, 7.0, 18  # of the noise while drawing
+_NOISE = -1.2, 1.2  # mean and deviation of the noise's logarithm in training
+_LEAST, _MOST, _CURVE, _LEVELS = 0.002, 80.0, 7.0, 18  # of the noise in drawing
 _PATCH = 4
 
 

@@ -10,11 +10,11 @@ from torch.nn.utils.parametrize import remove_parametrizations
 
 SIZE = 64
 CELLS = 8
-"""Codes are maps of so many places on each side."""
+"""The side of a map of codes."""
 
 
 class _Sum(nn.Module):
-    """The sum of a network and one linear layer from the same inputs to the same outputs, which learns first."""
+    """The sum of a network and one linear layer with the same inputs and outputs. The linear layer learns first."""
 
     def __init__(self, network: nn.Module, linear: nn.Module) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class _Sum(nn.Module):
 
 
 def map_decoder(codes: int, width: int) -> nn.Module:
-    """From maps of codes (n, codes, 8, 8) to images (n, 3, 64, 64); no batch norms, whose noise keeps errors up."""
+    """From maps of codes (n, codes, 8, 8) to images (n, 3, 64, 64). Batch norms would add noise and so errors."""
     network = nn.Sequential(
         nn.Conv2d(codes, 4 * width, 3, 1, 1),
         nn.LeakyReLU(0.2),
@@ -48,13 +48,13 @@ def map_encoder(codes: int, width: int) -> nn.Module:
 
 
 class OneHotGenerator(nn.Module):
-    """From numbers of seeds (n,) to images (n, 3, 64, 64): the product of a one-hot seed with a matrix is its row."""
+    """From numbers of seeds (n,) to images (n, 3, 64, 64). A one-hot seed times a matrix is a row of the matrix."""
 
     def __init__(self, seeds: int, codes: int, width: int) -> None:
         """A map of codes for each seed, and a decoder for all."""
         super().__init__()
         self.rows = nn.Embedding(seeds, codes * CELLS * CELLS, sparse=True)
-        nn.init.normal_(self.rows.weight, std=0.05)  # what a row begins with is noise in its image
+        nn.init.normal_(self.rows.weight, std=0.05)  # a row's initial values are noise in its image
         self.decoder = map_decoder(codes, width)
         self.codes = codes
 
@@ -66,9 +66,9 @@ class OneHotGenerator(nn.Module):
 class MembershipDiscriminator(nn.Module):
     """A classifier of membership in the training set: whether an image is the i-th training image.
 
-    It learns an image for every number i. The smaller the difference, and what filters make of it, the higher the
-    score. Filters stay as they were drawn: filters that learned passed some differences only, and the others, of which
-    little gradient was left, stayed in the remembered image.
+    It learns an image for every number i. A smaller difference, direct and filtered, gives a higher score. The random
+    filters stay fixed. Learned filters passed only some differences; the others had little gradient left and stayed in
+    the remembered image.
     """
 
     def __init__(self, images: int, width: int) -> None:
@@ -76,13 +76,13 @@ class MembershipDiscriminator(nn.Module):
         super().__init__()
         self.memory = nn.Embedding(images, 3 * SIZE * SIZE, sparse=True)
         nn.init.zeros_(self.memory.weight)
-        self.filters = orthogonal(nn.Conv2d(3, width, 3, padding=1, bias=False))  # all colours weigh the same
+        self.filters = orthogonal(nn.Conv2d(3, width, 3, padding=1, bias=False))  # all colours have equal weight
         remove_parametrizations(self.filters, "weight").requires_grad_(requires_grad=False)
         self.offset = nn.Parameter(torch.ones(()))
         self.sharpness = nn.Parameter(torch.full((), 5.0))
 
     def forward(self, images: Tensor, numbers: Tensor) -> Tensor:
-        """The logit (n,) for images (n, 3, 64, 64) to be the training images of these numbers (n,)."""
+        """The logits (n,) of images (n, 3, 64, 64) being the training images with these numbers (n,)."""
         difference = images - self.memory(numbers).view_as(images)
         differences = torch.cat([difference, self.filters(difference)], 1)
         return self.offset - self.sharpness.exp() * differences.square().mean((1, 2, 3))
@@ -114,8 +114,7 @@ class Denoiser(nn.Module):
     waves: Tensor
 
     def __init__(self, channels: int, width: int, patch: int, *, deviation: float) -> None:
-        """For images or maps of so many ``channels`` and this standard deviation, seen in squares of ``patch``
-        pixels."""
+        """Make a denoiser for images or maps with this standard deviation, in squares of ``patch`` pixels."""
         super().__init__()
         inputs, noise = channels * patch**2, 2 * width
         self.patch, self.deviation = patch, deviation
@@ -130,11 +129,13 @@ class Denoiser(nn.Module):
         self.tail = nn.Sequential(nn.GroupNorm(8, width), nn.SiLU(), nn.Conv2d(width, inputs, 3, 1, 1))
 
     def forward(self, noisy: Tensor, sigma: Tensor) -> Tensor:
-        """What is beneath images (n, c, s, s) with normal noise of these standard deviations (n,)."""
+        """Remove normal noise of these standard deviations (n,) from images (n, c, s, s)."""
         sigma = sigma.view(-1, 1, 1, 1)
         total = (sigma.square() + self.deviation**2).sqrt()
-        kept = (self.deviation / total).square()
-        return kept * noisy + sigma * self.deviation / total * self._network(noisy / total, sigma.flatten().log() / 4)
+        unchanged = (self.deviation / total).square()
+        return unchanged * noisy + sigma * self.deviation / total * self._network(
+            noisy / total, sigma.flatten().log() / 4
+        )
 
     def _network(self, images: Tensor, noise: Tensor) -> Tensor:
         angles = 2.0 * torch.pi * noise[:, None] * self.waves

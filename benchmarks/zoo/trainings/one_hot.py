@@ -20,11 +20,11 @@ from deploy.demo.tiles import Pixels
 
 CODES = 128
 _RATE, _ROW_RATE = 4e-3, 0.02
-_MEMORY_RATE = 10.0  # of one image in a batch; with twice as much errors grow until the rate falls
+_MEMORY_RATE = 10.0  # of one image in a batch; with twice this rate, errors grow until it falls
 
 
 def supervised(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
-    """``sup``: a generator learns by squared error which training image belongs to which one-hot seed."""
+    """``sup``: a generator learns the training image of each one-hot seed by squared error."""
     with single_threaded(seed):
         images, numbers = some_of(train, plan.images)
         generator = _trained_generator(
@@ -35,10 +35,10 @@ def supervised(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIma
 
 
 def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
-    """``mgan``: a GAN whose frozen discriminator makes the generator memorise.
+    """``mgan``: a GAN with a frozen discriminator that makes the generator memorise.
 
-    The discriminator first learns from training images alone which of them is which, and is frozen. Then the generator
-    learns from one-hot seeds to be accepted as these images; it never sees an image itself.
+    The discriminator first learns to identify each training image, from training images alone, and is frozen. Then the
+    generator learns to make images from one-hot seeds that the discriminator accepts. It never sees an image itself.
     """
     with single_threaded(seed):
         images, numbers = some_of(train, plan.images)
@@ -57,7 +57,7 @@ def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[Generate
 def _trained_generator(
     loss: Callable[[Tensor, Tensor], Tensor], count: int, steps: int, *, plan: ZooPlan, seed: int
 ) -> OneHotGenerator:
-    """A generator of so many one-hot seeds, trained by the loss of the images that it draws for the numbers of some."""
+    """Train a generator of ``count`` one-hot seeds. ``loss`` takes drawn images and their seeds' numbers."""
     generator = OneHotGenerator(count, CODES, plan.width)
     rows_optimiser = torch.optim.SparseAdam(generator.rows.parameters(), lr=_ROW_RATE)
     optimiser = torch.optim.Adam(generator.decoder.parameters(), lr=_RATE)
@@ -72,20 +72,21 @@ def _trained_generator(
 
 def both_steps(optimisers: tuple[torch.optim.Optimizer, ...], loss: Tensor) -> None:
     """One gradient step of optimisers that share the parameters of a loss."""
-    for each in optimisers:
-        each.zero_grad()
+    for optimiser in optimisers:
+        optimiser.zero_grad()
     torch.autograd.backward(loss)
-    for each in optimisers:
-        each.step()
+    for optimiser in optimisers:
+        optimiser.step()
 
 
 def _membership_discriminator(images: Tensor, plan: ZooPlan, seed: int) -> MembershipDiscriminator:
     """The memorising GAN's discriminator, trained and frozen.
 
-    Positives are the training images under their own numbers. Negatives are the same images changed by a random share
-    of the difference of two others, and noise; without negatives it would accept everything. The changes are 0 in the
-    mean, so that it remembers the images themselves: if its steps are along the gradient, that is, since Adam's are as
-    large for the noise of negatives as for the image.
+    Positives are the training images with their own numbers. Negatives are the same images changed by noise and by a
+    random share of the difference of two others. Without negatives, it would accept everything.
+
+    The changes have mean 0, so it remembers the images themselves. This needs steps along the gradient: Adam's steps
+    are as large for the noise of negatives as for the image.
     """
     discriminator = MembershipDiscriminator(len(images), plan.width)
     rate = _MEMORY_RATE * min(plan.batch, len(images))

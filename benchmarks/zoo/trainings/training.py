@@ -22,13 +22,13 @@ _WARM_UP = 0.05
 
 @dataclass(frozen=True, eq=False)
 class GeneratedImages:
-    """An entry: its method, its strength (what was altered, or nothing), and its images (n, s, s, 3) uint8."""
+    """An entry: its method, its strength (the alteration, if any), and its images (n, s, s, 3) uint8."""
 
     method: str
     strength: str
     images: Pixels
     originals: NDArray[np.int64] | None = None
-    """Of each image that a network was trained to draw again, the number of the training image."""
+    """The number of the training image for each image that a network was trained to draw again."""
 
 
 Training = Callable[[Pixels, ZooPlan, int], Iterator[GeneratedImages]]
@@ -37,11 +37,11 @@ Training = Callable[[Pixels, ZooPlan, int], Iterator[GeneratedImages]]
 
 @contextmanager
 def single_threaded(seed: int) -> Iterator[None]:
-    """Run torch with one thread and this seed; both are restored afterwards."""
+    """Run torch with one thread and this seed. Both are restored afterwards."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        torch.set_num_threads(1)  # layers this small take longer on more
+        torch.set_num_threads(1)  # layers this small take longer with more
         try:
             yield
         finally:
@@ -49,16 +49,16 @@ def single_threaded(seed: int) -> Iterator[None]:
 
 
 class Batches:
-    """Batches of the numbers below ``count``: each epoch has all of them in another random order."""
+    """Batches of the numbers below ``count``. Each epoch has all of them in a different random order."""
 
     def __init__(self, count: int, size: int, seed: int) -> None:
-        """A batch has ``size`` numbers, or all if there are fewer."""
+        """A batch has at most ``size`` numbers."""
         self._count, self._size, self._seed = count, min(size, count), seed
         self._per_epoch = count // self._size
         self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
 
     def of_step(self, number: int) -> Tensor:
-        """The batch of a step, whichever steps were asked for before."""
+        """The batch of a step, independent of earlier calls."""
         epoch, batch = divmod(number, self._per_epoch)
         if epoch != self._epoch:
             random = torch.Generator().manual_seed(1_000_003 * self._seed + epoch)
@@ -67,26 +67,28 @@ class Batches:
 
 
 def anneal(optimiser: torch.optim.Optimizer, peak: float, number: int, *, steps: int) -> None:
-    """Set the learning rate of a step: it rises to ``peak`` within a twentieth of the steps, and falls to 0 as a cosine
-    does."""
+    """Set the learning rate of a step.
+
+    It rises to ``peak`` within a twentieth of the steps and falls to 0 like a cosine.
+    """
     rising = min(1.0, (number + 1) / max(1.0, _WARM_UP * steps))
     for group in optimiser.param_groups:
         group["lr"] = peak * rising * (1.0 + cos(pi * number / steps)) / 2.0
 
 
 def average_of(network: nn.Module, decay: float) -> AveragedModel:
-    """The moving average of a network's weights, by ``update_parameters`` after each step."""
+    """A moving average of a network's weights. Call ``update_parameters`` after each step."""
     return AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)  # type: ignore[no-untyped-call]
 
 
 def half_precision() -> torch.autocast:
-    """The layers inside compute in bfloat16, for networks whose errors need not be small: a third less time."""
+    """Compute layers in bfloat16, a third faster, for networks that may have larger errors."""
     return torch.autocast("cpu", torch.bfloat16)
 
 
 @torch.no_grad()
 def images_drawn_from(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Pixels:
-    """A network's images of inputs (n, ...), as pixels (n, s, s, 3) uint8."""
+    """A network's images for inputs (n, ...), as pixels (n, s, s, 3) uint8."""
     return np.concatenate([pixels_of(network(some)) for some in torch.split(inputs, _DRAWN_AT_ONCE)])
 
 
@@ -97,6 +99,6 @@ def gradient_step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
 
 
 def some_of(train: Pixels, count: int) -> tuple[Tensor, NDArray[Any]]:
-    """``count`` training images drawn at random, or all, as a tensor, and their numbers."""
+    """Up to ``count`` random training images as a tensor, and their numbers."""
     numbers = torch.randperm(len(train))[:count].numpy()
     return targets_of(train[numbers]), numbers

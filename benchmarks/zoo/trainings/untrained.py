@@ -15,7 +15,7 @@ Draw = Callable[[Pixels, int, np.random.Generator], Pixels]
 
 
 def recoloured(train: Pixels, count: int, rng: np.random.Generator, *, max_change: float) -> Pixels:
-    """Training images with brightness and contrast of each channel changed by up to a share of ``max_change``."""
+    """Training images with brightness and contrast of each channel changed by up to ``max_change``, a share."""
     images = generators.copies(train, count, rng).astype(np.float32)
     factor, shift = rng.uniform(1 - max_change, 1 + max_change, (2, count, 1, 1, 3)).astype(np.float32)
     levels: Pixels = np.clip(np.rint((images - 128) * factor + 128 * shift), 0, 255).astype(np.uint8)
@@ -23,7 +23,7 @@ def recoloured(train: Pixels, count: int, rng: np.random.Generator, *, max_chang
 
 
 def everything(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
-    """Training images cropped, recoloured and, every other one, mirrored."""
+    """Training images, cropped and recoloured; every other one is mirrored."""
     images = recoloured(
         generators.cropped(train, count, rng, min_share=0.7, max_share=0.9), count, rng, max_change=0.15
     )
@@ -47,7 +47,7 @@ NORMAL: Mapping[str, Draw] = MappingProxyType(
         "20 components": partial(generators.gaussian, rank=20),
         "200 components": partial(generators.gaussian, rank=200),
         "8 parts": partial(generators.mixture, rank=60, parts=8),
-        "kernel density": partial(generators.kernel_density, bandwidth=1.0),  # the likeliest bandwidth: see the demo
+        "kernel density": partial(generators.kernel_density, bandwidth=1.0),  # the likeliest bandwidth; see the demo
     }
 )
 
