@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# The client of this checkout, also if several checkouts share an environment.
+# Use the client of this checkout, even if several checkouts share an environment.
 export PYTHONPATH := $(CURDIR)/client
 
 PYTHON ?= $(firstword $(shell command -v python3.11 python3))
@@ -10,7 +10,7 @@ PORT ?= 8000
 DOCS_PORT ?= 8001
 VENV := .venv
 BIN := $(VENV)/bin
-# Without its notice about a future version.
+# Hides the notice about a future version.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 DEMO_FLAGS = --port $(PORT) $(if $(IMAGES),--count $(IMAGES)) $(if $(ENTRIES),--entries $(ENTRIES)) $(if $(EXIT),--exit) $(if $(FROM),--images $(FROM))
 
@@ -56,30 +56,29 @@ demo-full: $(VENV)/service-installed ## Run the demo with more and larger entrie
 up: $(VENV)/service-installed ## Run the service on this machine until Ctrl-C (PORT=8000)
 	$(BIN)/kennel up --port $(PORT)
 
-images: setup ## Build the images, by docker or by buildah (TARGETS="api worker"; the worker image has gigabytes)
+images: setup ## Build the images with docker or buildah (TARGETS="api worker"; the worker image has gigabytes)
 	$(BIN)/python -m tests.compose.images $(TARGETS)
 
-# One process more than cores, because many tests wait, but at most five: each process imports and compiles everything.
-# One OpenBLAS thread per process: several would wait for each other in loops, which costs half the time of numpy's tests.
-# Some machines forbid Python to store compiled modules: then each of the many processes in tests, and one per upload,
-# would compile everything again.
+# One process more than cores, because many tests wait, but at most five, because each imports and compiles everything.
+# One OpenBLAS thread per process: several would wait for each other in loops and double the time of numpy's tests.
+# Some machines set PYTHONDONTWRITEBYTECODE. Every process of a test and one per upload would then compile all modules.
 COMPILED = env -u PYTHONDONTWRITEBYTECODE
 PYTEST = $(COMPILED) OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest \
   --numprocesses $$(($$(nproc) + 1)) --maxprocesses 5 --dist loadfile
 
-test: setup ## Run the fast tests: without a service, and a story per noun on a running one (TESTS=paths)
+test: setup ## Run the fast tests: those without a service, and one story per noun on a running service (TESTS=paths)
 	$(PYTEST) $(or $(TESTS),-m "not slow and not heavy" tests/pure tests/stories)
 
 test-all: setup ## Run all tests except the slow ones, as CI does (TESTS=paths)
 	$(PYTEST) -m "not slow" --durations 40 --durations-min 5 $(TESTS)
 
-test-slow: setup ## Run the tests that take minutes each, and property tests with all examples
+test-slow: setup ## Run the tests that take minutes, and property tests with all examples
 	$(BIN)/python -m pytest -m "slow or hypothesis" --hypothesis-profile full
 
-compose-test: setup ## Build the images, run every service of docker-compose.yml in them, score an entry through TLS
+compose-test: setup ## Build the images, run every service of docker-compose.yml in them, and score an entry through TLS
 	IMAGE_TESTS=any $(BIN)/python -m pytest -m "slow or not slow" tests/compose
 
-faults: setup ## Run rounds of fault injection on the real service, continuing the last run (ROUNDS=1000 SEED=n)
+faults: setup ## Run rounds of fault injection on the real service; continues the last run (ROUNDS=1000 SEED=n)
 	$(BIN)/python -m tests.faults.rounds --rounds $(or $(ROUNDS),1000) $(if $(SEED),--seed $(SEED))
 
 # Long modules and full folders deserve a second look, but related code stays together.
@@ -109,10 +108,10 @@ format: setup ## Format, and fix what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## Measure a benchmark, all of speed by default, and write its page in benchmarks/ (BENCH=names)
+bench: setup ## Run benchmarks, by default those of speed, and write their pages in benchmarks/ (BENCH=names)
 	$(BIN)/python -m benchmarks $(or $(BENCH),speed)
 
-zoo: setup ## Compute missing seeds of the zoo, about 35 minutes of one core each, and write benchmarks/ZOO.md (SEED=n)
+zoo: setup ## Make missing seeds of the zoo (about 35 minutes of one core each) and write benchmarks/ZOO.md (SEED=n)
 	$(BIN)/python -m benchmarks.zoo $(if $(SEED),--seed $(SEED))
 
 load: setup ## Load the real service over loopback for 90 minutes and write the pages in benchmarks/ (LOAD=names)
@@ -130,7 +129,7 @@ gpu-entries: setup ## Score entries of 10,000 images on this machine's GPU with 
 migrate: setup ## Migrate the database at DATABASE_URL to this version
 	$(BIN)/kennel migrate
 
-# The tools of the next targets have their own environment: they are not part of the service.
+# The tools of the next targets are not part of the service, so they have their own environment.
 TOOLS := $(VENV)/release
 LOCKED := deploy/requirements
 DIST := dist
@@ -140,7 +139,7 @@ $(TOOLS)/installed: $(LOCKED)/release.txt
 	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCKED)/release.txt
 	@touch $@
 
-# Universal: one file for all architectures and versions of Python.
+# Universal: one file for all architectures and Python versions.
 COMPILE = $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --custom-compile-command "make constraints"
 HASHED = $(COMPILE) --no-annotate --no-emit-package kennel-client --generate-hashes --constraint deploy/constraints.txt
 RENEWED = $(if $(PACKAGE),--upgrade-package $(PACKAGE),--upgrade)
@@ -156,12 +155,12 @@ hashes: $(TOOLS)/installed ## Rewrite deploy/requirements/ for the versions in d
 	$(HASHED) --group release -o $(LOCKED)/release.txt
 
 audit: $(TOOLS)/installed ## Look up known vulnerabilities of the images' packages
-	@$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes $(foreach each,api worker,-r $(LOCKED)/$(each).txt)
+	@$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes $(foreach image,api worker,-r $(LOCKED)/$(image).txt)
 
 release: setup $(TOOLS)/installed ## Make dist/: wheel, sdist, an SBOM of each image (CycloneDX), the documentation
 	$(TOOLS)/bin/python -m build --no-isolation --outdir $(DIST) client
 	$(TOOLS)/bin/python -m build --no-isolation --outdir $(DIST) .
-	for each in api worker; do $(TOOLS)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON -o $(DIST)/kennel-$$each.cdx.json $(LOCKED)/$$each.txt || exit 1; done
+	for image in api worker; do $(TOOLS)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON -o $(DIST)/kennel-$$image.cdx.json $(LOCKED)/$$image.txt || exit 1; done
 	$(MKDOCS) build --strict --quiet --site-dir $(abspath $(DIST))/docs
 
 clean: ## Remove .venv and caches (not the data)
