@@ -56,9 +56,9 @@ def _review(state: CompetitionState) -> TimelineStep:
 def _provisional(state: CompetitionState) -> TimelineStep:
     days = counted(state.competition.appeal_days, "day")
     words = (
-        "The provisional board is published and may still change. A team can appeal once against a disqualification, and once"
-        f" against an entry's penalty on this board, within {days}. For later decisions, the {days} start with the"
-        " decision."
+        "The provisional board is published and may still change. A team can appeal once against a disqualification,"
+        f" and once against an entry's penalty on this board, within {days}. For later decisions, the {days} start with"
+        " the decision."
     )
     act = newest_provisional(state)
     if act is None or not state.published:

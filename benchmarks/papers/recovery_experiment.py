@@ -125,7 +125,7 @@ def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tup
     ]
     report = audit.report()
     log.info("%s: %s (%.0f s) %s", model.name, report["verdict"], audit_seconds, report["sentence"])
-    parts = ("verdict", "sentence", "measured", "targets", "stability", "evaluations", "provenance")
+    parts = ("verdict", "measured", "targets", "stability", "evaluations", "provenance")
     findings = {row["name"]: {"value": row["value"], "p_value": row["p_value"]} for row in report["findings"]}
     return {
         "name": model.name,

@@ -16,9 +16,8 @@ def parts() -> Mapping[str, str]:
 
 def tables_of(measured: Mapping[str, Any]) -> dict[str, str]:
     rows = measured["rows"]
-    sentences = "\n".join(f"- {row['name']}: {row['sentence']}" for row in rows)
     return {
-        "audits": f"{_table_1(rows)}\n\n{sentences}",
+        "audits": str(_table_1(rows)),
         "distortions": f"{_distortions(rows)}\n\n{_unraised(rows)}",
         "histograms": str(_histograms(rows)),
         "restarts": str(_restarts(rows)),
