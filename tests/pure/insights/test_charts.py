@@ -162,7 +162,7 @@ def test_a_shown_track_is_told_with_what_is_missing() -> None:
     assert title_of(told) == "FID and kid_2, public track"
     assert sentence_of(told) == (
         "kid_2: KID of tiny@1, lower is better. 2 entries. Pearson's correlation of FID and kid_2 is 0.500, Spearman's"
-        " not defined. 3 more have no such number."
+        " not defined. 3 more do not have this number."
     )
     assert sentence_of(shown_figure([])) == "Nothing to show yet."
 

@@ -90,7 +90,7 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     here, form = "/account/notices", "/account/notices/webhooks"
     wrong = press(service, here, form, url="http://x.example.org/")
     assert wrong.status_code == 422
-    assert "begins with https://" in parse_html(wrong.text).one(role="alert").text
+    assert "Use an https:// address" in parse_html(wrong.text).one(role="alert").text
     assert parse_html(wrong.text).one("input", id="url").attributes["value"] == "http://x.example.org/"
     made = press(service, here, form, url="https://hooks.example.org/x")
     assert made.status_code == 201
@@ -105,7 +105,7 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     with service.context.sessions.begin() as session:
         session.query(Delivery).update({"state": "waiting", "attempts": 2, "error": "It answered 500."})
     text = read(service, here).one("ul", class_="items").text
-    assert "Last notice has not arrived after 2 attempts: It answered 500." in text
+    assert "Last notice not delivered after 2 attempts: It answered 500." in text
     gone = press(service, here, remove)
     assert not parse_html(gone.text).all("ul", class_="items")
 

@@ -83,7 +83,7 @@ def test_a_release_is_started_watched_published_and_downloaded(
     here = f"/competitions/{slug}/release"
     monkeypatch.setattr(data_release, "PACKING_SECONDS_PER_PIXEL", 3_600 / (8 * 16 * 16))
     page = read(service, here)
-    assert "Of the entries that the boards rank: 1 entry, about 1 hour" in page.text
+    assert "Of ranked entries: 1 entry, about 1 hour" in page.text
     assert "No releases yet." in page.text
     send_form(service, page, here, 422, images="everything")
     send_form(service, page, here, images="ranked")

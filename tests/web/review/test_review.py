@@ -163,7 +163,7 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
     case = page.one("section", id="ruling")
     assert "The entry is disqualified" in case.text
     assert "Nudged <b>copies</b>." in case.text
-    assert "What the reviewers found: aug" in case.text
+    assert "The reviewers' label: aug" in case.text
     assert "Private" not in case.text
     assert len(case.one("ul", class_="pairs").all("li")) == 8
     (picture,) = {image.attributes["href"] for image in case.all("image")}
@@ -206,7 +206,7 @@ def test_an_organizer_sees_the_impact_of_other_rulings(reviewed: ReviewedCompeti
     enter(reviewed.service, "organizer")
     (link,) = [found for found in read(reviewed.service, address).all("a") if found.text.startswith("Show the impact")]
     text = read(reviewed.service, link.attributes["href"].partition("#")[0]).text
-    assert f"Disqualify it Private board: the team goes from rank {rank('Ada')} to no rank" in text
+    assert f"Private board: the team moves from rank {rank('Ada')} to no rank" in text
 
 
 def test_a_disqualified_entry_is_not_shown_as_a_final_pick(reviewed: ReviewedCompetition) -> None:

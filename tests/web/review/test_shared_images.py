@@ -67,7 +67,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     enter(service, "rita")
     page = read(service, f"/submissions/{entries['eve']}/review").one("section", **{"aria-labelledby": "duplicates"})
     assert f"3 images (30 %) are in both entries, 2 of them pixel by pixel. {order}" in page.text
-    assert "compared with those of 2 entries of other teams" in page.text
+    assert "compared with 2 entries of other teams" in page.text
     [strip] = page.all("ul", class_="pairs")
     assert [picture.attributes["aria-label"] for picture in strip.all("svg")] == [
         f"Image {one} above, image {one + 4} of the other entry below" for one in (1, 2, 3)

@@ -179,8 +179,8 @@ def test_a_merge_is_answered_on_the_page_by_the_leader(service: Service) -> None
     press(service, here, f"{here}/merges", team="Ada")
     sign_in(service, "bob")
     page = read(service, here)
-    assert "Eve's asks your team to merge into it" in page.one("main").text
-    assert "For Ada, who leads your team, to answer" in page.one("main").text
+    assert "Eve's invites your team to merge into it" in page.one("main").text
+    assert "Your team's leader, Ada, can answer" in page.one("main").text
     assert not [form for form in page.all("form") if "/answer" in form.attributes["action"]]
     sign_in(service, "ada")
     page = read(service, here)
