@@ -1,5 +1,4 @@
-"""Requests every page and every static file of the installation that is imported here, and prints as JSON where that is
-and what is wrong with the answers."""
+"""Requests every page and static file of the imported installation. Prints its location and the failures as JSON."""
 
 import json
 import sys
@@ -20,7 +19,7 @@ ROLES = ("organizer", "insider", "reviewer", "admin", "visitor")
 
 
 def main() -> None:
-    """In the roles that privacy tests have, with their competition and entries."""
+    """Use the roles, competition and entries of the privacy tests."""
     with TemporaryDirectory() as folder, ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url, APP)
         with planted_environment(servers, Path(folder), template=DATABASE) as world:
@@ -33,12 +32,12 @@ def main() -> None:
 
 
 def is_page(route: Route) -> bool:
-    """Whether a browser asks for it."""
+    """Whether a browser requests this route."""
     return route.method == "GET" and not route.path.startswith("/api/")
 
 
 def faults_of(world: Environment, route: Route) -> Iterator[str]:
-    """The statuses of a page that nobody sees, or that fails for somebody. Roles ask until one of them sees it."""
+    """The statuses of a page that no role can see, or that fails for a role. Stops at the first role that sees it."""
     request = next(requests_of(route, world.planted))
     statuses: list[int] = []
     while 200 not in statuses and len(statuses) < len(ROLES):

@@ -1,5 +1,4 @@
-"""Starts the web server of the installation whose Python runs this, with a database and a queue of its own, and prints
-what it says of its readiness."""
+"""Starts the web server of the current Python's installation with a database and a queue; prints its readiness."""
 
 import os
 import sys
@@ -17,7 +16,7 @@ from deploy.standalone.supervisor import Supervisor
 
 
 def main() -> None:
-    """As ``kennel up`` starts it, which needs the workers' packages, too."""
+    """Start only the web server of ``kennel up``, because ``kennel up`` also needs the workers' packages."""
     with TemporaryDirectory() as folder, ephemeral_servers() as servers, Supervisor(Log(None)) as supervisor:
         migrations.upgrade(servers.postgres.owner_url, APP)
         addresses = {

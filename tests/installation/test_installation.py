@@ -1,5 +1,5 @@
-"""`make setup`, `make demo` and `make up`: what they install, and by which program. Nothing is installed here: a script
-stands for Python, pip and uv."""
+"""The packages that `make setup`, `make demo` and `make up` install, and with which program. Nothing is installed here:
+a script replaces Python, pip and uv."""
 
 import subprocess
 from pathlib import Path
@@ -23,7 +23,7 @@ esac
 
 
 class Machine:
-    """An empty environment, and what pip and uv do on this machine."""
+    """An empty environment, with the outcomes of pip and uv on this machine."""
 
     def __init__(self, folder: Path, *, pip_gets_uv: bool = True, uv_installs: bool = True) -> None:
         self.environment = folder / "venv"
@@ -38,13 +38,13 @@ class Machine:
         self.python.chmod(0o755)
 
     def make(self, target: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Make the file of the environment that says that something is installed."""
+        """Make the environment's marker file of an installation."""
         self.log.write_text("")
         command = ["make", f"{self.environment}/{target}", f"VENV={self.environment}", f"PYTHON={self.python}"]
         return subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
     def commands(self) -> list[str]:
-        """What pip and uv were asked for by the last `make`, without the paths."""
+        """The commands of pip and uv that the last `make` ran, without the paths."""
         return [line.replace(f"{self.environment}/bin/", "") for line in self.log.read_text().splitlines()]
 
 
@@ -57,7 +57,7 @@ def test_uv_installs_what_the_target_needs_in_the_tested_versions(target: str, w
     assert uv == ("uv pip install --python python -c deploy/constraints.txt --no-sources --compile-bytecode " + wanted)
 
 
-def test_everything_includes_the_service_and_the_service_not_everything(tmp_path: Path) -> None:
+def test_the_full_installation_includes_the_service_but_not_vice_versa(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.make("service-installed")
     machine.make("installed")
@@ -68,7 +68,7 @@ def test_everything_includes_the_service_and_the_service_not_everything(tmp_path
 
 
 @pytest.mark.parametrize(("pip_gets_uv", "uv_installs"), [(False, True), (True, False)])
-def test_pip_installs_visibly_where_uv_cannot(pip_gets_uv: bool, uv_installs: bool, tmp_path: Path) -> None:
+def test_pip_installs_with_output_if_uv_cannot(pip_gets_uv: bool, uv_installs: bool, tmp_path: Path) -> None:
     machine = Machine(tmp_path, pip_gets_uv=pip_gets_uv, uv_installs=uv_installs)
     done = machine.make("service-installed")
     assert done.returncode == 0
@@ -77,7 +77,7 @@ def test_pip_installs_visibly_where_uv_cannot(pip_gets_uv: bool, uv_installs: bo
     assert last == f"pip -m pip --disable-pip-version-check install -c deploy/constraints.txt {SERVICE}"
 
 
-def test_a_build_of_torch_is_chosen_by_uv_alone(tmp_path: Path) -> None:
+def test_only_uv_can_choose_a_build_of_torch(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     assert machine.make("service-installed", "TORCH=cpu").returncode == 0
     assert f"--torch-backend cpu {SERVICE}" in machine.commands()[-1]

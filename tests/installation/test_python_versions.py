@@ -1,5 +1,5 @@
-"""Every pinned package has a wheel for each Python and system, and on each Python found here the API's tests pass and
-the client works alone. Pages name these Pythons."""
+"""Every pinned package has a wheel for each Python version and system. On each Python version found on this machine,
+the API's tests pass and the client works alone. Pages name these versions."""
 
 import json
 import os
@@ -28,28 +28,28 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 MANYLINUX = (*(f"manylinux_2_{minor}" for minor in range(36, 4, -1)), "manylinux2014", "manylinux2010", "manylinux1")
 """Debian 12 has glibc 2.36."""
 SYSTEMS = {
-    "Linux x86_64": ("linux", "Linux", "x86_64", [f"{each}_x86_64" for each in MANYLINUX]),
-    "Linux aarch64": ("linux", "Linux", "aarch64", [f"{each}_aarch64" for each in MANYLINUX]),
+    "Linux x86_64": ("linux", "Linux", "x86_64", [f"{tag}_x86_64" for tag in MANYLINUX]),
+    "Linux aarch64": ("linux", "Linux", "aarch64", [f"{tag}_aarch64" for tag in MANYLINUX]),
     "macOS arm64": ("darwin", "Darwin", "arm64", list(mac_platforms((14, 0), "arm64"))),
 }
-"""By name: ``sys.platform``, its name and machine in markers, and the platforms of wheels that run there."""
+"""By name: ``sys.platform``, ``platform_system``, ``platform_machine``, and the platforms of wheels that run there."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CLIENT = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text())["project"]
 OWN = {"kennel-server", "kennel-client"}
 NEED_TORCH = {"torchmetrics"}
-"""Of the packages for tests: they would bring what an installation without the worker does not have."""
+"""Packages for tests that would install torch, which an installation without the worker does not have."""
 READ_BY_TESTS = {"onnx", "pyarrow"}
-"""Packages of the worker with which tests of the API make generators and read data releases."""
+"""Packages of the worker that tests of the API use to make generators and read data releases."""
 CLIENT_ALONE = [f"tests/pure/client/test_{name}.py" for name in ("csv_cells", "data_files", "retries")]
-"""The client's tests that need nothing of the server."""
+"""The client's tests that do not need the server."""
 OPTIONS = ("--quiet", "--numprocesses=2", "--dist=loadfile", "-p", "no:cacheprovider", "-m", "not slow")
 TOLERANT = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
-"""An old package uses what a newer one, which it allows, has deprecated: typer 0.20 does with click 8.5."""
+"""An old package may use features that a newer dependency has deprecated, such as typer 0.20 with click 8.5."""
 
 
 @pytest.fixture(scope="module")
 def wheels() -> dict[str, set[str]]:
-    """By pinned package: the tags of the wheels of its pinned version."""
+    """The tags of the wheels of each package's pinned version, by package."""
     found: dict[str, list[str]] = json.loads(_run(sys.executable, "-m", "tests.installation.wheel_tags"))
     return {name: set(tags) for name, tags in found.items()}
 
@@ -57,21 +57,23 @@ def wheels() -> dict[str, set[str]]:
 def test_the_project_allows_these_pythons() -> None:
     allowed = SpecifierSet(PROJECT["requires-python"])
     assert tuple(f"3.{minor}" for minor in range(30) if f"3.{minor}" in allowed) == PYTHONS
-    assert [each for each in PYTHONS if f"Programming Language :: Python :: {each}" not in PROJECT["classifiers"]] == []
+    assert [
+        python for python in PYTHONS if f"Programming Language :: Python :: {python}" not in PROJECT["classifiers"]
+    ] == []
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/start/demo.md", "docs/start/organizer.md", "Makefile"])
-def test_people_are_told_of_all_these_pythons(name: str) -> None:
-    told = re.search(r"needs? Python ([\d.]+\d) to ([\d.]+\d)", (ROOT / name).read_text())
-    assert told is not None
-    assert told.groups() == (PYTHONS[0], PYTHONS[-1])
+def test_pages_name_the_range_of_pythons(name: str) -> None:
+    versions = re.search(r"needs? Python ([\d.]+\d) to ([\d.]+\d)", (ROOT / name).read_text())
+    assert versions is not None
+    assert versions.groups() == (PYTHONS[0], PYTHONS[-1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_every_pin_has_a_wheel(python: str, system: str, wheels: dict[str, set[str]]) -> None:
-    """Of the packages that all extras need there."""
+    """This covers the packages of all extras."""
     version = tuple(map(int, python.split(".")))
     platforms = SYSTEMS[system][3]
     interpreter = f"cp{python.replace('.', '')}"
@@ -96,9 +98,9 @@ def test_every_pin_has_a_wheel(python: str, system: str, wheels: dict[str, set[s
     ],
 )
 def test_the_api_runs_without_the_worker(python: str, dependencies: str, tmp_path: Path) -> None:
-    """In an environment of its own, with the oldest or newest packages that the project allows. Those that some of the
-    API's tests read files with come after the service has been seen without them. What needs torch is marked so, and
-    skipped; all else must pass."""
+    """The environment has the oldest or newest packages that the project allows. Packages that only some tests read
+    files with are installed after the service has started without them. Tests that need torch are marked and
+    skipped."""
     found = _environment(python, tmp_path)
     limits = tmp_path / "limits.txt"
     limits.write_text("\n".join(_oldest()) if dependencies == "oldest" else "")
@@ -118,7 +120,7 @@ def test_the_api_runs_without_the_worker(python: str, dependencies: str, tmp_pat
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_client_works_alone_with_its_oldest_packages(python: str, tmp_path: Path) -> None:
-    """The server needs later ones, so beside it the client is never seen with those."""
+    """The server needs later packages, so a common environment never tests the client with its oldest ones."""
     found = _environment(python, tmp_path)
     limits = tmp_path / "limits.txt"
     limits.write_text("\n".join(_lowest([*CLIENT["dependencies"], *CLIENT["optional-dependencies"]["verify"]])))
@@ -137,7 +139,7 @@ def test_the_client_works_alone_with_its_oldest_packages(python: str, tmp_path: 
 
 @cache
 def _needed(python: str, system: str) -> set[str]:
-    """The names of all packages that the project with every extra needs on this Python and system."""
+    """The names of all packages that the project and its extras need on this Python version and system."""
     platform, name, machine, _ = SYSTEMS[system]
     facts = {
         "python_version": python,
@@ -162,9 +164,9 @@ def _needed(python: str, system: str) -> set[str]:
                 continue
             seen.add(key)
             waiting += [
-                each
-                for each in map(Requirement, _requires(key[0]))
-                if each.marker is None or each.marker.evaluate(facts | {"extra": extra})
+                dependency
+                for dependency in map(Requirement, _requires(key[0]))
+                if dependency.marker is None or dependency.marker.evaluate(facts | {"extra": extra})
             ]
     return {name for name, _ in seen}
 
@@ -172,25 +174,26 @@ def _needed(python: str, system: str) -> set[str]:
 def _requires(name: str) -> list[str]:
     try:
         return requires(name) or []
-    except PackageNotFoundError:  # needed elsewhere, not here
+    except PackageNotFoundError:  # not needed on this machine
         return []
 
 
 def _oldest() -> Iterator[str]:
-    """The lowest version of each requirement of what the API is installed with."""
+    """The lowest version of each requirement of the API's installation."""
     extras = PROJECT["optional-dependencies"]
     return _lowest([*PROJECT["dependencies"], *extras["api"], *extras["traces"]])
 
 
 def _lowest(requirements: Iterable[str]) -> Iterator[str]:
     for requirement in map(Requirement, requirements):
-        for each in requirement.specifier:
-            if each.operator == ">=":
-                yield f"{requirement.name}=={each.version}"
+        for specifier in requirement.specifier:
+            if specifier.operator == ">=":
+                yield f"{requirement.name}=={specifier.version}"
 
 
 def _environment(python: str, folder: Path) -> Path:
-    """The interpreter of a new environment of this version; skips the test where there is none."""
+    """The interpreter of a new environment of this version. Skips the test if this machine does not have the
+    version."""
     interpreter = _interpreter(python)
     if interpreter is None:
         pytest.skip(f"needs Python {python}")
@@ -199,13 +202,16 @@ def _environment(python: str, folder: Path) -> Path:
 
 
 def _interpreter(python: str) -> Path | None:
-    """An interpreter of this version: this one, one on the path, or one of pyenv's."""
+    """An interpreter of this version: the running one, one on the path, or one of pyenv."""
     if sys.version_info[:2] == tuple(map(int, python.split("."))):
         return Path(sys.executable)
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     named = shutil.which(f"python{python}")
     candidates = [*sorted(root.glob(f"versions/{python}.*/bin/python")), *([Path(named)] if named else [])]
-    return next((each for each in candidates if not subprocess.run([each, "-c", ""], check=False).returncode), None)
+    return next(
+        (found for found in candidates if not subprocess.run([found, "-c", ""], check=False).returncode),
+        None,
+    )
 
 
 def _run(*command: str | Path, cwd: Path = ROOT) -> str:

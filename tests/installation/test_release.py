@@ -1,4 +1,4 @@
-"""What a release is made of: the locked packages of ``deploy/requirements``, and what ``make release`` makes."""
+"""The parts of a release: the locked packages of ``deploy/requirements``, and the files that ``make release`` makes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 LOCKED = ROOT / "deploy" / "requirements"
 OURS = {"kennel-client"}
-"""What is installed from its folder."""
+"""Packages that are installed from their folders."""
 EXTRAS = {"api": ["api", "traces"], "worker": ["worker", "traces"]}
 ENTRY = re.compile(
     r"^(?P<name>[\w.\-\[\],]+)==(?P<version>\S+)(?: ; (?P<marker>[^\\\n]+?))?(?P<rest>(?: \\\n    --hash=\S+)+)?$", re.M
@@ -27,7 +27,7 @@ HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}(?!\S)")
 
 
 def versions_in(path: Path) -> Mapping[str, set[str]]:
-    """The versions that a file names, by package: several, where a marker says which."""
+    """The versions that a file names, by package. With markers there can be several."""
     versions: dict[str, set[str]] = {}
     for entry in ENTRY.finditer(path.read_text()):
         versions.setdefault(canonicalize_name(entry["name"]), set()).add(entry["version"])
@@ -38,7 +38,7 @@ def versions_in(path: Path) -> Mapping[str, set[str]]:
 def test_every_package_has_a_version_and_its_hashes(file: Path) -> None:
     text = file.read_text()
     entries = list(ENTRY.finditer(text))
-    assert len(entries) == len(re.findall(r"^[^\s#]", text, re.M)), "no line says anything else"
+    assert len(entries) == len(re.findall(r"^[^\s#]", text, re.M)), "there are other lines"
     for entry in entries:
         hashes = (entry["rest"] or "").split("--hash=")[1:]
         assert hashes, entry["name"]
@@ -46,22 +46,24 @@ def test_every_package_has_a_version_and_its_hashes(file: Path) -> None:
 
 
 @pytest.mark.parametrize("image", EXTRAS)
-def test_an_image_has_all_that_it_needs_in_the_versions_that_were_tested(image: str) -> None:
+def test_an_image_has_all_its_requirements_in_the_tested_versions(image: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [
         *project["dependencies"],
-        *(each for extra in EXTRAS[image] for each in project["optional-dependencies"][extra]),
+        *(requirement for extra in EXTRAS[image] for requirement in project["optional-dependencies"][extra]),
     ]
-    wanted = [each for each in wanted if Requirement(each).name not in OURS]
+    wanted = [requirement for requirement in wanted if Requirement(requirement).name not in OURS]
     locked = versions_in(LOCKED / f"{image}.txt")
-    assert {canonicalize_name(Requirement(each).name) for each in wanted} <= set(locked)
-    for each in map(Requirement, wanted):
-        assert all(version in each.specifier for version in locked[canonicalize_name(each.name)]), each
+    assert {canonicalize_name(Requirement(requirement).name) for requirement in wanted} <= set(locked)
+    for requirement in map(Requirement, wanted):
+        assert all(version in requirement.specifier for version in locked[canonicalize_name(requirement.name)]), (
+            requirement
+        )
     tested = versions_in(ROOT / "deploy" / "constraints.txt")
     assert {name: versions for name, versions in locked.items() if name in tested and not versions & tested[name]} == {}
 
 
-def test_what_is_installed_from_an_index_is_checked() -> None:
+def test_packages_from_an_index_are_checked_by_their_hashes() -> None:
     installs = re.findall(r"pip install (.*)", (ROOT / "deploy" / "Dockerfile").read_text())
     assert len(installs) == 5
     assert {line.split()[0] for line in installs} == {"--require-hashes", "--no-deps"}
@@ -77,7 +79,7 @@ PACKAGES = ("api", "deploy", "migrations", "scorer", "worker")
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
-    """What a command prints."""
+    """The standard output of a command, which must succeed."""
     variables = {**os.environ, **environment}
     done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -86,7 +88,7 @@ def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``make release`` makes."""
+    """The folder that ``make release`` fills."""
     folder = tmp_path_factory.mktemp("release")
     made = folder / "dist"
     python = f"PYTHON={sys.executable}"
@@ -95,7 +97,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sources() -> set[str]:
-    """The files of the packages, as the repository has them."""
+    """The packages' files in the repository."""
     return set(run("git", "ls-files", "--", *PACKAGES).split())
 
 
@@ -118,17 +120,17 @@ def test_the_bill_of_materials_names_every_package_with_its_hashes(dist: Path, i
     assert bill["bomFormat"] == "CycloneDX"
     assert bill["metadata"]["component"]["name"] == "kennel-server"
     named: dict[str, set[str]] = {}
-    for each in bill["components"]:
-        named.setdefault(each["name"], set()).add(each["version"])
-        assert each["purl"].startswith("pkg:pypi/")
-        assert any(reference.get("hashes") for reference in each["externalReferences"]), each["name"]
+    for component in bill["components"]:
+        named.setdefault(component["name"], set()).add(component["version"])
+        assert component["purl"].startswith("pkg:pypi/")
+        assert any(reference.get("hashes") for reference in component["externalReferences"]), component["name"]
     assert named == versions_in(LOCKED / f"{image}.txt")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_wheel_works_in_an_environment_of_its_own(dist: Path, tmp_path: Path) -> None:
-    """It shows a page, and its web server starts and is ready with a database and a queue."""
+    """A page renders, and the web server becomes ready with a database and a queue."""
     wheels = sorted(dist.glob("*.whl"))
     assert len(wheels) == 2
     run(sys.executable, "-m", "venv", tmp_path / "venv")
@@ -148,5 +150,5 @@ def test_the_wheel_works_in_an_environment_of_its_own(dist: Path, tmp_path: Path
     assert Path(file).is_relative_to(tmp_path)
     assert page == "True"
     run(*pip, *SERVERS)
-    told = run(python, ROOT / "tests" / "installation" / "start_web.py", cwd=tmp_path, PYTHONPATH="")
-    assert set(json.loads(told).values()) == {"ok"}
+    readiness = run(python, ROOT / "tests" / "installation" / "start_web.py", cwd=tmp_path, PYTHONPATH="")
+    assert set(json.loads(readiness).values()) == {"ok"}

@@ -1,4 +1,4 @@
-"""The commands on the start pages work in order on a machine that has nothing but Kennel's environment."""
+"""The commands on the start pages work in order on a machine that has only Kennel's environment."""
 
 import os
 import re
@@ -40,22 +40,22 @@ EXECUTED = (
     "how-to/back-up-and-restore.md",
     "how-to/runbook.md",
 )
-"""In this order: each page goes on with what those before it have made."""
+"""The order matters: each page continues with the results of the pages before it."""
 RUNBOOK = "how-to/runbook.md"
 BARE = {"start/gpu-server.md"}
-"""Pages that begin on a machine without Kennel: its programs are found as soon as their own lines set ``PATH``."""
+"""Pages that begin on a machine without Kennel. Their own commands must set ``PATH`` to find its programs."""
 PLACES = {"/opt/kennel/": "..", "/var/lib/kennel/": "."}
-"""The folders of a server that these pages name, and what is in their place here, seen from the newcomer's folder."""
+"""The server folders that these pages name, and their replacements here, relative to the newcomer's folder."""
 LINK = re.compile(r"\]\((?P<page>[\w./-]+\.md)(?:#[\w-]+)?\)")
 SHELLS = {"sh", "bash", "shell"}
-"""Languages of blocks that are commands without ``$``: nobody types them here, so another test has to run them."""
-BESIDE = "another terminal"
+"""Languages of blocks with commands without ``$``. They are not run here, so another test has to run them."""
+OTHER_TERMINAL = "another terminal"
 TITLE = re.compile(
     r"^(?P<indent> *)```\w+ title=\"(?P<name>[\w.-]+)\"\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
 )
 OTHER_PORT = "8001"
 START_SECONDS, PAGE_SECONDS, STOP_SECONDS = 120, 400, 30
-SAID = {
+OUTPUT = {
     "start/organizer.md": ("dogs is open; complete.", "It is a copy and has no score."),
     "start/participant.md": (
         "checksums, lengths and pixels are valid",
@@ -75,12 +75,12 @@ SAID = {
     "how-to/back-up-and-restore.md": ("is valid", "is restored"),
     "how-to/runbook.md": ("is valid", "run and take every queue"),
 }
-"""What each page's commands print, among other things."""
+"""Texts in the output of each page's commands."""
 
 
 @dataclass
 class Machine:
-    """A newcomer's folder ``work``: an environment beside it, a home of its own, and two ports that are free."""
+    """A newcomer's folder ``work`` with a home folder, an environment next to it, and two free ports."""
 
     folder: Path
     port: int
@@ -88,24 +88,25 @@ class Machine:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def environment(self, *, bare: bool = False) -> dict[str, str]:
-        """Nothing of the one who runs the tests but where programs are; those of Kennel not on a ``bare`` machine."""
+        """The variables of a newcomer's shell. ``PATH`` is that of the test run, without Kennel on a ``bare``
+        machine."""
         variables = {
             name: value for name, value in os.environ.items() if not name.startswith(("KENNEL_", "XDG_", "AWS_"))
         }
         own = str(Path(sys.executable).parent)
-        others = [each for each in variables["PATH"].split(os.pathsep) if each != own]
+        others = [folder for folder in variables["PATH"].split(os.pathsep) if folder != own]
         path = os.pathsep.join(others if bare else [own, *others])
         return variables | {"HOME": str(self.folder / "home"), "PATH": path, "PYTHONPATH": IMPORT_PATH}
 
     def here(self, text: str) -> str:
-        """Commands as they are typed on this machine: ports 8000 and 8001 may be taken, a server's folders are ours."""
+        """Commands for this machine: ports 8000 and 8001 may be in use, and the server folders are replaced."""
         for place, ours in PLACES.items():
             text = text.replace(place, f"{(self.folder / ours).resolve()}/")
         text = re.sub(r"(127\.0\.0\.1:|--port )8000", rf"\g<1>{self.port}", text)
         return text.replace(f"--port {OTHER_PORT}", f"--port {self.other_port}")
 
     def run(self, lines: list[str], *, bare: bool = False) -> str:
-        """Type commands in one shell; what they print."""
+        """Run commands in one shell and return their output."""
         traced = ["set -euo pipefail", "trap 'echo \"failed: $BASH_COMMAND\"' ERR", *map(self.here, lines)]
         done = subprocess.run(
             ["bash", "-c", "\n".join(traced)],
@@ -122,7 +123,7 @@ class Machine:
         return done.stdout
 
     def start(self, command: str) -> None:
-        """Run a command in another terminal, unless it runs there already, and wait until it says so."""
+        """Run a command in another terminal unless it already runs there, and wait until the service is ready."""
         if command in self.running:
             return
         log = self.folder / "terminal.log"
@@ -139,9 +140,9 @@ class Machine:
 
 @contextmanager
 def machine() -> Iterator[Machine]:
-    """A machine whose terminals are closed in the end."""
+    """A machine with a temporary folder. At the end its commands are stopped and the folder is deleted."""
     repository = Path(mkdtemp(prefix="kennel-newcomer-"))
-    repository.chmod(0o755)  # PostgreSQL's account gets there where root runs the tests
+    repository.chmod(0o755)  # PostgreSQL's account needs access when root runs the tests
     (repository / ".venv").symlink_to(sys.prefix)
     folder = repository / "work"
     (folder / "home").mkdir(parents=True)
@@ -159,18 +160,18 @@ def machine() -> Iterator[Machine]:
 
 
 def lines_of(block: Block, machine: Machine) -> list[str]:
-    """What is to be typed of a block here; what another terminal runs is started."""
+    """The commands of a block to run in this terminal. Starts the commands of another terminal."""
     if block.language != "console" or block.mark == "not run":
         return []
     if block.mark == "run by":
-        for command in commands(block) if block.marked == BESIDE else ():
+        for command in commands(block) if block.marked == OTHER_TERMINAL else ():
             machine.start(command)
         return []
     return commands(block)
 
 
 def follow(page: str, machine: Machine) -> str:
-    """Follow a page: save its files, start what another terminal runs, type its commands."""
+    """Follow a page: save its files, start the commands of another terminal, and run its commands."""
     text = (ROOT / "docs" / page).read_text()
     for file in TITLE.finditer(text):
         (machine.folder / file["name"]).write_text(machine.here(file["body"]))
@@ -183,11 +184,11 @@ def test_the_commands_on_the_start_pages_work() -> None:
     with machine() as newcomer:
         for page in EXECUTED:
             printed = follow(page, newcomer)
-            assert [words for words in SAID.get(page, ()) if words not in printed] == [], f"{page}:\n{printed}"
+            assert [words for words in OUTPUT.get(page, ()) if words not in printed] == [], f"{page}:\n{printed}"
 
 
 @pytest.mark.parametrize("page", sorted(BARE))
-def test_a_page_that_installs_first_says_where_the_programs_are(page: str) -> None:
+def test_a_page_that_installs_kennel_sets_the_path_first(page: str) -> None:
     with machine() as newcomer:
         lines = [line for block in blocks((ROOT / "docs" / page).read_text()) for line in lines_of(block, newcomer)]
         first = next(index for index, line in enumerate(lines) if line.startswith("kennel "))
@@ -200,7 +201,6 @@ def test_every_start_page_is_executed() -> None:
 
 
 def pages_of_the_runbook() -> set[Path]:
-    """The pages that the runbook links."""
     runbook = ROOT / "docs" / RUNBOOK
     return {(runbook.parent / link["page"]).resolve() for link in LINK.finditer(runbook.read_text())}
 
@@ -212,7 +212,7 @@ def test_every_page_that_the_runbook_links_is_executed() -> None:
 
 
 def test_commands_in_the_runbooks_sentences_are_in_a_block_or_linked_page() -> None:
-    """Where they are typed by a test, or say that they are not."""
+    """There, a test runs the command, or a mark states that none does."""
     runbook = ROOT / "docs" / RUNBOOK
     shown = [
         set(command.split())
@@ -226,7 +226,7 @@ def test_commands_in_the_runbooks_sentences_are_in_a_block_or_linked_page() -> N
 
 
 @pytest.mark.parametrize("page", EXECUTED)
-def test_commands_of_executed_pages_are_typed_or_marked(page: str) -> None:
+def test_commands_of_executed_pages_are_run_or_marked(page: str) -> None:
     shown = [block for block in blocks((ROOT / "docs" / page).read_text()) if block.language in {"console", *SHELLS}]
     unmarked = [block for block in shown if not block.mark]
     assert [block.body for block in unmarked if block.language in SHELLS or not commands(block)] == []

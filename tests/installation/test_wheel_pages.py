@@ -1,4 +1,4 @@
-"""Every page of the installed wheel: templates and static files are in it."""
+"""Every page of the installed wheel renders: its templates and static files are in the wheel."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from tests.tool_environments import made_once, new_environment
 
 ROOT = Path(__file__).parents[2]
 BUILDER = "hatchling>=1.27"
-"""What ``[build-system]`` of both projects names."""
+"""The requirement in ``[build-system]`` of both projects."""
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
-    """What a command prints."""
+    """The standard output of a command, which must succeed."""
     variables = {**os.environ, **environment}
     done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -39,7 +39,7 @@ def site(tmp_path: Path) -> Path:
 def test_every_page_is_shown_by_the_installed_wheel(site: Path, tmp_path: Path) -> None:
     path = os.pathsep.join(map(str, (site, ROOT)))
     script = ROOT / "tests" / "installation" / "pages_of_wheel.py"
-    told = json.loads(run(sys.executable, script, cwd=tmp_path, PYTHONPATH=path))
-    assert all(Path(place).is_relative_to(site) for place in told["places"])
-    assert told["pages"] > 50
-    assert (told["faults"], told["missing"]) == ([], [])
+    report = json.loads(run(sys.executable, script, cwd=tmp_path, PYTHONPATH=path))
+    assert all(Path(place).is_relative_to(site) for place in report["places"])
+    assert report["pages"] > 50
+    assert (report["faults"], report["missing"]) == ([], [])

@@ -1,6 +1,6 @@
 """``python -m tests.installation.wheel_tags``: the tags of the wheels that PyPI has of each pinned version, as JSON.
 
-A program of its own, since no test of pytest's process reaches another machine."""
+This is a separate program because tests in pytest's process cannot reach another machine."""
 
 import json
 import re
@@ -17,13 +17,13 @@ PIN = re.compile(r"^([\w.-]+)==([\w.+!-]+)", re.MULTILINE)
 
 
 def wheel_tags() -> dict[str, list[str]]:
-    """Of every pin in deploy/constraints.txt."""
+    """The tags by package, for every pin in deploy/constraints.txt."""
     pins: dict[str, str] = {canonicalize_name(name): version for name, version in PIN.findall(_constraints())}
     with httpx.Client(headers={"Accept": "application/vnd.pypi.simple.v1+json"}, timeout=60) as http:
 
         def tags_of(name: str) -> list[str]:
             files = http.get(f"{INDEX}/{name}/").raise_for_status().json()["files"]
-            return sorted({tag for each in files for tag in _tags(each["filename"], pins[name])})
+            return sorted({tag for file in files for tag in _tags(file["filename"], pins[name])})
 
         with ThreadPoolExecutor(8) as pool:
             return dict(zip(pins, pool.map(tags_of, pins), strict=True))

@@ -1,4 +1,4 @@
-"""What Kubernetes adds to the services: GPU pools, scaling, disruptions, networks, ingress, metrics; valid objects."""
+"""What Kubernetes adds to the services: GPU pools, scaling, disruptions, networks, ingress and metrics."""
 
 import copy
 import json
@@ -43,19 +43,17 @@ WORKERS = (*SCALED, "worker-sweep")
 
 
 def option(workload: Mapping[str, Any], name: str) -> str:
-    """The value behind an option of a workload's command."""
     command: list[str] = container_of(workload)["command"]
     return command[command.index(name) + 1]
 
 
 def queues_of(workload: Mapping[str, Any]) -> set[str]:
-    """The queues that a worker takes jobs from."""
     return set(option(workload, "-Q").split(","))
 
 
 @pytest.mark.parametrize("folder", [BASE, *OVERLAYS])
 def test_the_database_has_connections_for_all_pods(folder: str) -> None:
-    """For the most that there can be of each, one more of web while they are replaced."""
+    """Each workload has its maximum number of pods, and web has one more during an update."""
     found, scaled = workloads(folder), named("ScaledObject", folder)
     most = {
         name: scaled[name]["spec"]["maxReplicaCount"] if name in scaled else found[name]["spec"]["replicas"]
@@ -81,7 +79,7 @@ def test_the_database_has_connections_for_all_pods(folder: str) -> None:
 @pytest.mark.parametrize("name", ["worker-cpu", "worker-gpu"])
 @pytest.mark.parametrize("folder", OVERLAYS)
 def test_a_pod_has_as_many_threads_as_cores(folder: str, name: str) -> None:
-    """Threads of a product wait for each other, and so for those of other pods where there are more than cores."""
+    """With more threads than cores, the threads of a matrix product wait for each other and for other pods."""
     worker = workloads(folder)[name]
     threads = int(environment_of(folder, container_of(worker))["OMP_NUM_THREADS"])
     cores = container_of(worker)["resources"]["requests"]["cpu"]
@@ -106,8 +104,8 @@ def test_eight_gpus_are_eight_pods() -> None:
 
 @pytest.mark.parametrize("folder", OVERLAYS)
 @pytest.mark.parametrize("name", SCALED)
-def test_workers_are_scaled_by_the_age_of_their_queues_and_by_what_runs(name: str, folder: str) -> None:
-    """What waits starts a pod; what runs keeps it, or a long job would be ended as soon as nothing waits behind it."""
+def test_workers_are_scaled_by_the_age_of_their_queues_and_running_jobs(name: str, folder: str) -> None:
+    """Waiting jobs start a pod, running jobs keep it. Otherwise a long job would end as soon as its queue is empty."""
     worker = workloads(folder)[name]
     triggers = list(triggers_of(folder, name))
     queues = queues_of(worker) & set(Queue)
@@ -120,7 +118,7 @@ def test_workers_are_scaled_by_the_age_of_their_queues_and_by_what_runs(name: st
 
 
 @pytest.mark.parametrize("name", SCALED)
-def test_workers_go_to_zero_but_for_those_that_finish_uploads(name: str) -> None:
+def test_workers_scale_to_zero_except_those_that_finish_uploads(name: str) -> None:
     scaled, worker = named("ScaledObject", EXAMPLE)[name]["spec"], workloads(EXAMPLE)[name]
     assert scaled["scaleTargetRef"] == {"name": name}
     assert scaled["minReplicaCount"] == (UPLOADS_QUEUE in queues_of(worker))
@@ -147,16 +145,16 @@ def test_a_drain_of_nodes_takes_one_pod_at_a_time() -> None:
         assert selected_components(budget["spec"]["selector"], EXAMPLE) == {name}
 
 
-def test_web_ends_after_the_ingress_has_heard_of_it() -> None:
+def test_web_stops_after_the_ingress_has_removed_it() -> None:
     pod = pod_of(workloads(EXAMPLE)["api"])
-    (pause,) = (each["lifecycle"]["preStop"]["exec"]["command"][1] for each in pod["containers"])
+    (pause,) = (container["lifecycle"]["preStop"]["exec"]["command"][1] for container in pod["containers"])
     assert 0 < int(pause) < pod["terminationGracePeriodSeconds"]
     assert workloads(EXAMPLE)["api"]["spec"]["replicas"] > 1
 
 
-def test_what_reads_the_database_waits_for_its_tables() -> None:
+def test_pods_that_read_the_database_wait_for_its_tables() -> None:
     for name, workload in workloads(EXAMPLE).items():
-        waiting = [each["command"] for each in pod_of(workload).get("initContainers", ())]
+        waiting = [container["command"] for container in pod_of(workload).get("initContainers", ())]
         needed = "database_password" in secrets_of(workload)
         assert waiting == ([["kennel", "migrate", "--wait"]] if needed else []), name
         for container in pod_of(workload).get("initContainers", ()):
@@ -165,7 +163,7 @@ def test_what_reads_the_database_waits_for_its_tables() -> None:
 
 
 def components_allowed(policy: str, folder: str = EXAMPLE) -> set[str]:
-    """The workloads that a network policy is about."""
+    """The workloads that a network policy selects."""
     return selected_components(named("NetworkPolicy", folder)[policy]["spec"]["podSelector"], folder)
 
 
@@ -177,21 +175,21 @@ def components_allowed(policy: str, folder: str = EXAMPLE) -> set[str]:
         ("allow-object-store", 443, {f"objects_secret_{name}" for name in ("api", "check", "sweep", "cpu", "gpu")}),
     ],
 )
-def test_a_server_is_reached_by_those_who_know_its_secret(policy: str, port: int, secrets: set[str]) -> None:
-    knowing = {name for name, each in workloads(EXAMPLE).items() if secrets_of(each) & secrets}
-    assert components_allowed(policy) == knowing
+def test_a_server_is_reached_by_workloads_that_have_its_secret(policy: str, port: int, secrets: set[str]) -> None:
+    with_secret = {name for name, workload in workloads(EXAMPLE).items() if secrets_of(workload) & secrets}
+    assert components_allowed(policy) == with_secret
     (rule,) = named("NetworkPolicy", EXAMPLE)[policy]["spec"]["egress"]
     assert rule["ports"] == [{"protocol": "TCP", "port": port}]
 
 
-def test_the_internet_is_reached_by_those_whom_compose_gives_a_way_out() -> None:
-    with_way_out = {name for name in workloads(EXAMPLE) if set(COMPOSE[name]["networks"]) - {"inner"}}
-    assert components_allowed("allow-internet") == with_way_out
+def test_only_services_with_an_outer_network_reach_the_internet() -> None:
+    with_outer_network = {name for name in workloads(EXAMPLE) if set(COMPOSE[name]["networks"]) - {"inner"}}
+    assert components_allowed("allow-internet") == with_outer_network
 
 
 @pytest.fixture(scope="module")
 def with_every_choice(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The example with the lines that are commented out in it."""
+    """The example with all its commented-out lines enabled."""
     copied = tmp_path_factory.mktemp("kubernetes") / "kubernetes"
     shutil.copytree(FOLDER, copied)
     for file in (copied / EXAMPLE).iterdir():
@@ -206,10 +204,10 @@ def with_every_choice(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("allow-malware-scanner", "KENNEL_CLAMD", {"api", "worker-check"}),
     ],
 )
-def test_what_a_setting_names_is_reached_where_its_component_is_taken(
+def test_an_optional_component_opens_the_address_of_its_setting(
     policy: str, variable: str, components: set[str], with_every_choice: str
 ) -> None:
-    """By private addresses and in a namespace of its own; without the component nothing is allowed."""
+    """The component allows private addresses and one namespace. Without the component, the policy does not exist."""
     assert policy not in named("NetworkPolicy", EXAMPLE)
     allowed = named("NetworkPolicy", with_every_choice)[policy]
     validate(allowed, VERSIONS[0])
@@ -219,17 +217,17 @@ def test_what_a_setting_names_is_reached_where_its_component_is_taken(
     address = urlsplit(environment[variable] if "//" in environment[variable] else f"//{environment[variable]}")
     assert rule["ports"] == [{"protocol": "TCP", "port": address.port}]
     (database,) = named("NetworkPolicy", EXAMPLE)["allow-database"]["spec"]["egress"]
-    assert [each for each in rule["to"] if "ipBlock" in each] == database["to"]
-    assert all(each.get("ipBlock") or each["namespaceSelector"]["matchLabels"] for each in rule["to"])
+    assert [peer for peer in rule["to"] if "ipBlock" in peer] == database["to"]
+    assert all(peer.get("ipBlock") or peer["namespaceSelector"]["matchLabels"] for peer in rule["to"])
 
 
 def test_nothing_is_reached_without_being_allowed() -> None:
-    policies = {name: each["spec"] for name, each in named("NetworkPolicy", EXAMPLE).items()}
+    policies = {name: policy["spec"] for name, policy in named("NetworkPolicy", EXAMPLE).items()}
     assert policies["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     reached = {
-        name: {port["port"] for rule in each["ingress"] for port in rule["ports"]}
-        for name, each in policies.items()
-        if "ingress" in each
+        name: {port["port"] for rule in policy["ingress"] for port in rule["ports"]}
+        for name, policy in policies.items()
+        if "ingress" in policy
     }
     assert reached == {
         "allow-ingress-controller": {"http"},
@@ -237,14 +235,14 @@ def test_nothing_is_reached_without_being_allowed() -> None:
         "allow-monitoring": {"http", "metrics"},
     }
     assert components_allowed("allow-ingress-controller") == components_allowed("allow-keda") == {"api"}
-    assert all(each["from"] for policy in policies.values() for each in policy.get("ingress", ()))
+    assert all(rule["from"] for policy in policies.values() for rule in policy.get("ingress", ()))
 
 
 def test_the_address_has_a_certificate() -> None:
     (ingress,) = named("Ingress", EXAMPLE).values()
     host = urlsplit(environment_of(EXAMPLE, container_of(workloads(EXAMPLE)["api"]))["KENNEL_PUBLIC_URL"]).hostname
     assert ingress["metadata"]["annotations"]["cert-manager.io/cluster-issuer"]
-    assert [each["hosts"] for each in ingress["spec"]["tls"]] == [[host]]
+    assert [entry["hosts"] for entry in ingress["spec"]["tls"]] == [[host]]
     (rule,) = ingress["spec"]["rules"]
     assert rule["host"] == host
     (path,) = rule["http"]["paths"]
@@ -254,16 +252,16 @@ def test_the_address_has_a_certificate() -> None:
     assert service["ports"][0]["targetPort"] == container_of(workloads(EXAMPLE)["api"])["ports"][0]["name"]
 
 
-def test_scrapes_have_the_names_that_alerts_know() -> None:
+def test_scrapes_have_the_names_that_alerts_use() -> None:
     known = yaml.safe_load((ROOT / "deploy" / "monitoring" / "prometheus.yml").read_text())["scrape_configs"]
     monitors = named("PodMonitor", EXAMPLE)
     jobs = {
-        each["relabelings"][0]["replacement"]
-        for one in monitors.values()
-        for each in one["spec"]["podMetricsEndpoints"]
+        endpoint["relabelings"][0]["replacement"]
+        for monitor in monitors.values()
+        for endpoint in monitor["spec"]["podMetricsEndpoints"]
     }
-    assert jobs == {each["job_name"] for each in known} == set(monitors)
-    scraped = {name: selected_components(each["spec"]["selector"], EXAMPLE) for name, each in monitors.items()}
+    assert jobs == {config["job_name"] for config in known} == set(monitors)
+    scraped = {name: selected_components(monitor["spec"]["selector"], EXAMPLE) for name, monitor in monitors.items()}
     assert scraped == {"kennel-web": {"api"}, "kennel-worker": set(WORKERS)}
     assert components_allowed("allow-monitoring") == {"api", *WORKERS}
     for name in WORKERS:
@@ -271,7 +269,7 @@ def test_scrapes_have_the_names_that_alerts_know() -> None:
         (port,) = container["ports"]
         environment = environment_of(EXAMPLE, container)
         assert port == {"name": "metrics", "containerPort": int(environment["KENNEL_METRICS_PORT"])}
-        mounts = {each["mountPath"] for each in container["volumeMounts"]}
+        mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
         assert environment["PROMETHEUS_MULTIPROC_DIR"] in mounts
 
 
@@ -283,33 +281,33 @@ def test_selectors_select_their_own_pods() -> None:
 
 SCHEMAS = Path(__file__).parent / "schemas"
 VERSIONS = ("1.30", kubernetes_validate.latest_version())
-"""The oldest that is meant to run it, and the newest that is known."""
+"""The oldest supported version, and the newest for which there are schemas."""
 
 
 @cache
 def validator_of(kind: str) -> jsonschema.Draft202012Validator | None:
-    """The validator of a kind that is not Kubernetes' own."""
+    """The validator of a kind that is not built into Kubernetes."""
     file = SCHEMAS / f"{kind.lower()}.json"
     return jsonschema.Draft202012Validator(json.loads(file.read_text())) if file.exists() else None
 
 
-def validate(each: Object, version: str) -> None:
-    """Raise ``jsonschema.ValidationError`` if an object has a field that its kind has not, or lacks one."""
-    own = validator_of(each["kind"])
+def validate(document: Object, version: str) -> None:
+    """Raise ``jsonschema.ValidationError`` if an object has an unknown field or lacks a required one."""
+    own = validator_of(document["kind"])
     if own is not None:
-        own.validate(each)
+        own.validate(document)
     else:
-        kubernetes_validate.validate(each, version, strict=True)
+        kubernetes_validate.validate(document, version, strict=True)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("folder", [BASE, *OVERLAYS])
 def test_objects_are_valid(folder: str, version: str) -> None:
-    for each in render(folder):
+    for document in render(folder):
         try:
-            validate(each, version)
+            validate(document, version)
         except jsonschema.ValidationError as error:
-            pytest.fail(f"{each['kind']} {each['metadata']['name']}: {error.message}")
+            pytest.fail(f"{document['kind']} {document['metadata']['name']}: {error.message}")
 
 
 @pytest.mark.parametrize(
@@ -332,9 +330,9 @@ def test_a_wrong_field_is_found(kind: str, name: str, path: tuple[str, ...]) -> 
         validate(wrong, VERSIONS[0])
 
 
-def test_an_overlay_s_objects_have_its_namespace_and_a_name_of_their_own() -> None:
+def test_objects_of_an_overlay_have_its_namespace_and_unique_names() -> None:
     for folder in OVERLAYS:
-        objects = [each for each in render(folder) if each["kind"] != "Namespace"]
-        assert {each["metadata"]["namespace"] for each in objects} == {"kennel"}
-        names = [(each["kind"], each["metadata"]["name"]) for each in objects]
+        objects = [document for document in render(folder) if document["kind"] != "Namespace"]
+        assert {document["metadata"]["namespace"] for document in objects} == {"kennel"}
+        names = [(document["kind"], document["metadata"]["name"]) for document in objects]
         assert len(names) == len(set(names))

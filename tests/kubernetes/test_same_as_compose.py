@@ -1,4 +1,4 @@
-"""Each service of docker-compose.yml on Kubernetes: the same command, settings, secrets, check of health, limits."""
+"""Each service of docker-compose.yml has the same command, settings, secrets, health check and limits on Kubernetes."""
 
 import re
 from typing import Any
@@ -21,10 +21,10 @@ from tests.kubernetes.manifests import (
 
 COMPOSE = services({"DOMAIN": "kennel.example.org"})
 ELSEWHERE = {"proxy", "postgres", "valkey", "objects", "bucket"}
-"""The cluster's ingress controller, and servers that run outside of this namespace."""
+"""The cluster's ingress controller, and servers that run outside this namespace."""
 OURS = sorted(COMPOSE.keys() - ELSEWHERE)
 WORKLOADS = workloads(EXAMPLE)
-OF_THE_PLACE = {
+DEPENDING_ON_PLACE = {
     "AWS_ENDPOINT",
     "DATABASE_OWNER_URL",
     "DATABASE_URL",
@@ -34,16 +34,16 @@ OF_THE_PLACE = {
     "OMP_NUM_THREADS",
     "REDIS_URL",
 }
-"""What depends on where the service runs: addresses, and how many processes and threads there are."""
-NOT_HERE = {
-    "AWS_ALLOW_HTTP": "the store of compose's own network has no TLS",
-    "CUDA_VISIBLE_DEVICES": "a pod sees its own GPU alone",
+"""Variables that depend on where the service runs: addresses, and numbers of processes and threads."""
+ONLY_IN_COMPOSE = {
+    "AWS_ALLOW_HTTP": "only the object store in compose's network has no TLS",
+    "CUDA_VISIBLE_DEVICES": "a pod sees only its own GPU",
     "WEB_CONCURRENCY": "a pod has one web process, and there are several pods",
 }
-HERE_ALONE = {
-    "KENNEL_TRUSTED_PROXIES": "in compose for the web process, here in the ConfigMap of all",
+ONLY_HERE = {
+    "KENNEL_TRUSTED_PROXIES": "compose sets it only for the web process, here it is in the common ConfigMap",
     "KENNEL_METRICS_PORT": "workers are scraped",
-    "KENNEL_WORKERS_FROM_ZERO": "KEDA starts and ends workers",
+    "KENNEL_WORKERS_FROM_ZERO": "KEDA starts and stops workers",
     "PROMETHEUS_MULTIPROC_DIR": "workers are scraped",
 }
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
@@ -52,25 +52,24 @@ each_service = pytest.mark.parametrize("name", OURS)
 
 
 def seconds(duration: str) -> int:
-    """Compose's durations, in seconds."""
     number, unit = re.fullmatch(r"(\d+)(s|m)", duration).groups()  # type: ignore[union-attr]
     return int(number) * {"s": 1, "m": 60}[unit]
 
 
 def quantity(size: str) -> str:
-    """Compose's sizes as Kubernetes writes them: both count in powers of two."""
+    """A size of compose as Kubernetes writes it. Both use powers of two."""
     number, unit = re.fullmatch(r"(\d+)([mg])b?", size).groups()  # type: ignore[union-attr]
     return f"{number}{unit.upper()}i"
 
 
-def test_every_service_is_there_or_elsewhere() -> None:
+def test_every_service_is_a_workload_or_runs_elsewhere() -> None:
     assert set(WORKLOADS) == set(OURS)
     assert set(COMPOSE) > ELSEWHERE
 
 
 @each_service
 def test_commands(name: str) -> None:
-    """Without one, a container runs its image's own, in compose as here."""
+    """Without a command, a container runs the command of its image, both in compose and on Kubernetes."""
     assert container_of(WORKLOADS[name]).get("command") == COMPOSE[name].get("command")
 
 
@@ -83,16 +82,16 @@ def test_images(name: str) -> None:
 @each_service
 def test_settings(name: str) -> None:
     compose, here = COMPOSE[name]["environment"], environment_of(EXAMPLE, container_of(WORKLOADS[name]))
-    assert compose.keys() - here.keys() <= NOT_HERE.keys()
-    assert here.keys() - compose.keys() <= HERE_ALONE.keys()
-    common = compose.keys() & here.keys() - OF_THE_PLACE
+    assert compose.keys() - here.keys() <= ONLY_IN_COMPOSE.keys()
+    assert here.keys() - compose.keys() <= ONLY_HERE.keys()
+    common = compose.keys() & here.keys() - DEPENDING_ON_PLACE
     assert {key: here[key] for key in common} == {key: compose[key] for key in common}
 
 
 @each_service
 def test_every_setting_can_be_set(name: str) -> None:
-    """A setting that compose passes on from .env is a line in the ConfigMap of all."""
-    (settings,) = (each for each in named("ConfigMap", EXAMPLE) if each.startswith("settings-"))
+    """Every container reads the common ConfigMap, as compose passes on every setting from .env."""
+    (settings,) = (config_map for config_map in named("ConfigMap", EXAMPLE) if config_map.startswith("settings-"))
     pod = pod_of(WORKLOADS[name])
     for container in (*pod["containers"], *pod.get("initContainers", ())):
         assert container["envFrom"][0] == {"configMapRef": {"name": settings}}
@@ -110,13 +109,15 @@ def test_secrets(name: str) -> None:
     assert read_only
 
 
-def test_secrets_have_the_names_of_compose_s_files() -> None:
-    """So `kubectl create secret --from-file=secrets/` makes all of them."""
+def test_secrets_have_the_names_of_the_files_of_compose() -> None:
+    """This lets `kubectl create secret --from-file=secrets/` create all of them."""
     used = {item for workload in WORKLOADS.values() for item in secrets_of(workload)}
-    assert used == set(read(MAIN)["secrets"]) - {"objects_secret", "objects_secret_backup"}, "the store is elsewhere"
+    assert used == set(read(MAIN)["secrets"]) - {"objects_secret", "objects_secret_backup"}, (
+        "the object store runs elsewhere"
+    )
 
 
-def test_checks_of_health() -> None:
+def test_health_checks() -> None:
     for name in OURS:
         check = COMPOSE[name].get("healthcheck", {})
         container = container_of(WORKLOADS[name])
@@ -148,22 +149,22 @@ def _check_web(container: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["worker-check", "worker-sweep", "worker-cpu", "worker-gpu"])
-def test_a_queue_server_that_is_away_ends_no_score(name: str) -> None:
-    """A worker without its queue server touches no file, and may be an hour into a score."""
+def test_an_unreachable_queue_server_does_not_stop_a_score(name: str) -> None:
+    """A worker without its queue server touches no health file, and may have been computing a score for an hour."""
     probe = container_of(WORKLOADS[name])["livenessProbe"]
     assert probe["failureThreshold"] * probe["periodSeconds"] >= 1800
 
 
 @each_service
-def test_rights(name: str) -> None:
+def test_permissions(name: str) -> None:
     pod = pod_of(WORKLOADS[name])
     user = int(re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE)[-1])
     assert pod["securityContext"]["runAsNonRoot"] is True
-    assert {pod["securityContext"][each] for each in ("runAsUser", "runAsGroup", "fsGroup")} == {user}
+    assert {pod["securityContext"][key] for key in ("runAsUser", "runAsGroup", "fsGroup")} == {user}
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["shareProcessNamespace"] is COMPOSE[name]["init"]
     assert pod["automountServiceAccountToken"] is False
-    assert pod["enableServiceLinks"] is False, "variables of services are read as settings"
+    assert pod["enableServiceLinks"] is False, "variables of services would be read as settings"
     for container in (*pod["containers"], *pod.get("initContainers", ())):
         context = container["securityContext"]
         assert context["readOnlyRootFilesystem"] is COMPOSE[name]["read_only"]
@@ -183,9 +184,9 @@ def test_limits(name: str) -> None:
 
 @each_service
 def test_volumes(name: str) -> None:
-    """Those of compose, and a folder each for temporary files, metrics and secrets."""
+    """A pod has the volumes of compose, and one folder each for temporary files, metrics and secrets."""
     mounts = mounts_of(WORKLOADS[name])
-    compose = {each.split(":")[1]: each.endswith(":ro") for each in COMPOSE[name].get("volumes", ())}
+    compose = {volume.split(":")[1]: volume.endswith(":ro") for volume in COMPOSE[name].get("volumes", ())}
     compose |= dict.fromkeys(COMPOSE[name]["tmpfs"], False)
     shared_memory = {"/dev/shm": False} if "shm_size" in COMPOSE[name] else {}
     expected = compose | shared_memory | {"/metrics": False, "/run/secrets": True}
@@ -194,7 +195,6 @@ def test_volumes(name: str) -> None:
         assert mounts["/dev/shm"][0]["emptyDir"]["sizeLimit"] == quantity(COMPOSE[name]["shm_size"])
 
 
-def test_what_is_compared_is_in_the_compose_file() -> None:
-    """The exceptions above are of variables that exist."""
+def test_excepted_variables_are_in_the_compose_file() -> None:
     known = {key for name in OURS for key in COMPOSE[name]["environment"]}
-    assert known >= (OF_THE_PLACE | NOT_HERE.keys())
+    assert known >= (DEPENDING_ON_PLACE | ONLY_IN_COMPOSE.keys())
