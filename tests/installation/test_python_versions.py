@@ -40,7 +40,7 @@ NEED_TORCH = {"torchmetrics"}
 """Packages for tests that would install torch, which an installation without the worker does not have."""
 READ_BY_TESTS = {"onnx", "pyarrow"}
 """Packages of the worker that tests of the API use to make generators and read data releases."""
-CLIENT_ALONE = [f"tests/pure/client/test_{name}.py" for name in ("csv_cells", "data_files", "retries")]
+CLIENT_ALONE = [f"tests/pure/client/test_{name}.py" for name in ("data_files", "retries", "waiting")]
 """The client's tests that do not need the server."""
 OPTIONS = ("--quiet", "--numprocesses=2", "--dist=loadfile", "-p", "no:cacheprovider", "-m", "not slow")
 TOLERANT = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")

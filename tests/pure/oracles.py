@@ -1,4 +1,4 @@
-"""Oracles: the same quantities computed in other ways: short, slow, dense, and sharing no code with the product."""
+"""Oracles: independent, short and slow computations of the product's quantities, without any of its code."""
 
 import csv
 import itertools
@@ -17,7 +17,7 @@ Matrix = NDArray[np.float64]
 def nearest_by_definition(
     generated: NDArray[np.floating[Any]], reference: NDArray[np.floating[Any]], *, signed: bool
 ) -> tuple[Matrix, NDArray[np.intp]]:
-    """(distance, index) from the whole n x m matrix in extended precision, the first of equal ones."""
+    """(distance, index) from the whole n x m matrix in extended precision; of equal distances, the first index."""
     wide_generated, wide_reference = generated.astype(np.longdouble), reference.astype(np.longdouble)
     lengths = np.outer(
         np.sqrt((wide_generated**2).sum(axis=1)),
@@ -31,7 +31,7 @@ def nearest_by_definition(
 def frechet_by_eigenvalues(
     generated_mean: Matrix, generated_covariance: Matrix, reference_mean: Matrix, reference_covariance: Matrix
 ) -> float:
-    """FID with the eigenvalues of the plain, unsymmetric product of both covariances."""
+    """FID from the eigenvalues of the plain, unsymmetric product of both covariances."""
     eigenvalues = scipy.linalg.eigvals(generated_covariance @ reference_covariance)
     root = np.sqrt(eigenvalues.astype(complex)).real.sum()
     shift = generated_mean - reference_mean
@@ -39,7 +39,7 @@ def frechet_by_eigenvalues(
 
 
 def frechet_from_rows(generated: Matrix, reference: Matrix) -> float:
-    """FID without any covariance: the nuclear norm of the product of the centred rows themselves."""
+    """FID without any covariance, from the nuclear norm of the product of the centred rows."""
     own, other = generated.astype(np.float64), reference.astype(np.float64)
     own_centred = (own - own.mean(axis=0)) / np.sqrt(len(own) - 1)
     other_centred = (other - other.mean(axis=0)) / np.sqrt(len(other) - 1)
@@ -57,7 +57,7 @@ def squared_distances(left: NDArray[np.floating[Any]], right: NDArray[np.floatin
 def overlap_by_definition(
     generated: NDArray[np.floating[Any]], reference: NDArray[np.floating[Any]], k: int, *, strict: bool
 ) -> dict[str, float]:
-    """Precision and recall, density and coverage, from whole matrices; ``strict`` takes < for the first two too."""
+    """Precision, recall, density and coverage from whole matrices. With ``strict``, the first two also use < for <=."""
 
     def squared_radii(features: NDArray[np.floating[Any]]) -> NDArray[np.longdouble]:
         return np.asarray(np.sort(squared_distances(features, features), axis=1)[:, k])  # column 0 is the row itself
@@ -74,7 +74,7 @@ def overlap_by_definition(
 
 
 def mmd_by_pairs(generated: Matrix, reference: Matrix) -> float:
-    """Unbiased MMD^2 with the cubic kernel, one pair at a time, summed without rounding."""
+    """Unbiased MMD^2 with the cubic kernel, pair by pair, summed without rounding."""
 
     def kernel(x: Matrix, y: Matrix) -> float:
         return float((math.fsum(x * y) / len(x) + 1.0) ** 3)
@@ -89,7 +89,7 @@ def mmd_by_pairs(generated: Matrix, reference: Matrix) -> float:
 
 @dataclass(frozen=True)
 class Golden:
-    """The features of all golden values from others' code: training, held-out, generated."""
+    """The features from which other projects' code computed the golden values."""
 
     training: Matrix
     held_out: Matrix
@@ -103,7 +103,7 @@ def golden() -> Golden:
     return Golden(training, held_out, abs(random.standard_normal((200, 32))) * 1.05)
 
 
-def mifid_by_hand(fid: float, distance: float, tau: float, epsilon: float) -> float:
+def mifid_by_definition(fid: float, distance: float, tau: float, epsilon: float) -> float:
     """The paper's formula with an ``if``."""
     if distance < tau:
         return fid / (distance + epsilon)
@@ -111,20 +111,20 @@ def mifid_by_hand(fid: float, distance: float, tau: float, epsilon: float) -> fl
 
 
 def auc_by_pairs(memorising: Matrix, legitimate: Matrix) -> float:
-    """AUC: the share of all pairs in which the memorising entry is closer; ties half."""
+    """AUC: the share of all pairs in which the memorising entry is closer; ties count half."""
     wins = sum(1.0 if low < high else 0.5 if low == high else 0.0 for low in memorising for high in legitimate)
     return wins / (len(memorising) * len(legitimate))
 
 
 def counts_below(tau: float, memorising: Matrix, legitimate: Matrix) -> tuple[int, int, int]:
-    """(caught, missed, wronged) at a threshold."""
+    """(caught memorising, missed memorising, penalised legitimate) at a threshold."""
     caught = sum(1 for distance in memorising if distance < tau)
     return caught, len(memorising) - caught, sum(1 for distance in legitimate if distance < tau)
 
 
 @dataclass(frozen=True)
 class CompetitionTable:
-    """The released results of the 2019 competition: one array a column, by track."""
+    """The released results of the 2019 competition: one array per column, by track."""
 
     score: dict[str, Matrix]
     fid: dict[str, Matrix]
@@ -133,17 +133,16 @@ class CompetitionTable:
 
     @property
     def legitimate(self) -> NDArray[np.bool_]:
-        """Entries that the organizers found not to memorise."""
+        """Entries that the organizers labelled as not memorising."""
         return np.asarray(self.labels == "non-mem")
 
     @property
     def memorising(self) -> NDArray[np.bool_]:
-        """Entries that the organizers found to memorise, by any method."""
+        """Entries that the organizers labelled as memorising, with any method."""
         return np.asarray((self.labels != "non-mem") & (self.labels != ""))
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """Entries with any label."""
         return np.asarray(self.labels != "")
 
 
@@ -152,7 +151,6 @@ TABLE = Path(__file__).parents[1] / "data" / "competition_results.csv"
 
 
 def competition_table() -> CompetitionTable:
-    """The released table of the 2019 competition."""
     with TABLE.open(newline="") as file:
         rows = list(csv.DictReader(file))
 
@@ -169,12 +167,12 @@ def competition_table() -> CompetitionTable:
 
 
 def relabelled(nearest: NDArray[np.int64], real: int, draws: int, random: np.random.Generator) -> Matrix:
-    """Shares of right nearest-neighbour answers, (draws, 2), on real images and on all, under random labels."""
+    """Shares of correct nearest-neighbour answers under random labels, (draws, 2): on real images, and on all."""
     values = np.empty((draws, 2))
     for draw in range(draws):
         labels = random.permutation(len(nearest)) < real
-        right = labels == labels[nearest]
-        values[draw] = right[labels].mean(), right.mean()
+        correct = labels == labels[nearest]
+        values[draw] = correct[labels].mean(), correct.mean()
     return values
 
 
@@ -205,7 +203,7 @@ def relative_mmd_by_matrices(
 
 
 def groups_by_search(alike: NDArray[np.bool_]) -> list[int]:
-    """The first image of the group of each, by walking from image to alike image."""
+    """The first image of each image's group, found by a walk from image to alike image."""
     groups = [-1] * len(alike)
     for start in range(len(alike)):
         waiting = [start] if groups[start] < 0 else []

@@ -1,4 +1,4 @@
-"""Tests of copying in a pass over distances of their own, where evidence takes them from passes that it shares."""
+"""Copying tests with their own pass over the distances. Evidence uses shared passes instead."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ Rows = NDArray[np.floating[Any]]
 
 
 def authenticity(own: Rows, training: Rows) -> Authenticity:
-    """Of rows (n, d) against training rows (m, d)."""
+    """``own`` is (n, d), ``training`` (m, d)."""
     return authenticity_from(neighbours(own, training), manifold_of(training, 1))
 
 
 def internal_duplicates(own: Rows, held_out: PartialCopying, training: int) -> InternalDuplicates:
-    """Of rows (n, d), with the limit of ``held_out``."""
+    """``own`` is (n, d). The limit is that of ``held_out``; ``training`` is the number of training images."""
     rows, pairing = normalise(own, "generated"), Pairing(own)
     alike = AlikePairs(rows, PairedCosines(pairing, rows, rows), held_out, training=training)
     go_through(pairing, [alike])

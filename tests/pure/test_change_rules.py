@@ -1,4 +1,4 @@
-"""When a field of a competition may change, and how far."""
+"""When and how far a field of a competition may change."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,7 @@ CASES: list[tuple[str, Any, Any, Standing, bool]] = [
     ("public", {}, {"epsilon": 1.0}, ENTERED, False),
     ("opens_at", 1, 2, OPEN, True),
     ("opens_at", 1, 2, replace(OPEN, has_entries=True), False),
-    ("opens_at", 1, 2, replace(DRAFT, has_entries=True), True),  # results that were imported
+    ("opens_at", 1, 2, replace(DRAFT, has_entries=True), True),  # imported results
     ("closes_at", 1, 2, CLOSED, True),
     ("closes_at", 1, 2, PROVISIONAL, False),
     ("closes_at", 1, 2, FINAL, False),
@@ -63,7 +63,7 @@ CASES: list[tuple[str, Any, Any, Standing, bool]] = [
 
 
 @pytest.mark.parametrize(("name", "before", "after", "standing", "allowed"), CASES)
-def test_a_field_changes_as_long_as_nobody_loses_what_was_promised(
+def test_a_field_can_change_as_long_as_no_promise_is_broken(
     name: str, before: Any, after: Any, standing: Standing, allowed: bool
 ) -> None:
     faults = faults_of({name: before}, {name: after}, standing)
@@ -71,7 +71,7 @@ def test_a_field_changes_as_long_as_nobody_loses_what_was_promised(
     assert all(fault.startswith(f"{name}: ") for fault in faults)
 
 
-def test_a_draft_changes_in_everything_and_every_rule_is_of_a_field() -> None:
+def test_every_field_of_a_draft_can_change_and_every_rule_has_a_field() -> None:
     assert fixed_fields(DRAFT) == {}
     assert {*LATER, *LIMITS, *RANKED} <= set(CompetitionSpec.model_fields)
-    assert set(fixed_fields(FINAL)) | set(LIMITS) <= set(LATER), "whatever is refused is documented"
+    assert set(fixed_fields(FINAL)) | set(LIMITS) <= set(LATER), "every refusal is documented"

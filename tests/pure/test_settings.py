@@ -1,4 +1,4 @@
-"""Settings as operators write them: addresses, what is wrong, and variables that look like settings and are none."""
+"""Settings as operators write them: addresses, reports of faults, and variables that only look like settings."""
 
 import logging
 import ssl
@@ -28,7 +28,7 @@ SMTP, SENDER = TypeAdapter[SecretStr](SmtpUrl), TypeAdapter[str](MailSender)
 
 
 def refusal_of(setting: TypeAdapter[Any], address: str) -> str:
-    """Why an address is refused; no piece of its password is in it."""
+    """The message of a refused address, without any part of its password."""
     with pytest.raises(ValidationError) as refused:
         setting.validate_python(address)
     message: str = refused.value.errors()[0]["msg"]
@@ -42,7 +42,7 @@ def test_an_unreadable_address_is_refused_without_any_of_its_password(password: 
 
 
 @pytest.mark.parametrize("password", ["p/sekret", "1/sekret", "1?sekret", "1#sekret", "[sekret"])
-def test_so_is_one_of_the_queue_server(password: str) -> None:
+def test_an_unreadable_queue_server_address_is_refused_without_password(password: str) -> None:
     assert "REDIS_PASSWORD" in refusal_of(REDIS, f"redis://:{password}@localhost:6379/0")
 
 
@@ -58,26 +58,26 @@ def test_so_is_one_of_the_queue_server(password: str) -> None:
         "mail.example.org",
     ],
 )
-def test_so_is_one_of_the_mail_server(url: str) -> None:
+def test_an_invalid_mail_server_address_is_refused_without_password(url: str) -> None:
     assert "smtps://user:password@host" in refusal_of(SMTP, url)
 
 
 @pytest.mark.parametrize(
     "url", ["smtp://mail.example.org:25", "smtps://kennel:p%40ss%2F@mail.example.org/", "smtp://[::1]:25"]
 )
-def test_an_address_of_a_mail_server_stays_as_it_is(url: str) -> None:
+def test_a_valid_mail_server_address_is_not_changed(url: str) -> None:
     assert SMTP.validate_python(url).get_secret_value() == url
 
 
 @pytest.mark.parametrize("sender", ["Kennel", "Kennel <kennel@größe.example>", "Kennel\n<kennel@example.org>"])
-def test_a_sender_that_no_mail_can_have_is_refused(sender: str) -> None:
+def test_an_invalid_sender_is_refused(sender: str) -> None:
     with pytest.raises(ValidationError, match="ASCII"):
         SENDER.validate_python(sender)
     assert SENDER.validate_python("Kennel Größe <kennel@example.org>") == "Kennel Größe <kennel@example.org>"
 
 
 @pytest.mark.parametrize("url", ["redis+cluster://host/0", "valkey://host", "amqp://host", "host:6379"])
-def test_another_kind_of_queue_server_is_refused(url: str) -> None:
+def test_an_unsupported_queue_server_is_refused(url: str) -> None:
     with pytest.raises(ValidationError, match="redis://"):
         REDIS.validate_python(url)
 
@@ -90,7 +90,7 @@ def test_another_kind_of_queue_server_is_refused(url: str) -> None:
         "postgresql://app@/kennel?host=/run/postgresql",
     ],
 )
-def test_an_address_of_a_database_stays_as_it_is(url: str) -> None:
+def test_a_valid_database_address_changes_only_in_its_driver(url: str) -> None:
     assert DATABASE.validate_python(url).get_secret_value() == url.replace("postgresql:", "postgresql+psycopg2:")
 
 
@@ -108,7 +108,7 @@ def test_an_unknown_option_or_driver_of_a_database_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["s3://key:sekret/@host:1/x", "s3://key:[sekret@host", "s3://b/x?sekret", "sekret", ""])
-def test_a_blob_store_with_a_key_in_its_address_is_refused_without_it(url: str) -> None:
+def test_a_blob_store_address_with_a_key_is_refused_without_the_key(url: str) -> None:
     assert "AWS_SECRET_ACCESS_KEY" in refusal_of(STORE, url)
     assert STORE.validate_python("s3://bucket/some/prefix") == "s3://bucket/some/prefix"
 
@@ -128,7 +128,7 @@ def test_another_schema_is_refused() -> None:
         ("?ssl_cert_reqs=CERT_NONE", "none", ssl.CERT_NONE),
     ],
 )
-def test_a_certificate_is_checked_by_all_clients_alike(options: str, words: str, checks: ssl.VerifyMode) -> None:
+def test_all_clients_check_certificates_alike(options: str, words: str, checks: ssl.VerifyMode) -> None:
     settings = Settings(
         database_url=SecretStr("postgresql://x/x"),
         redis_url=SecretStr(f"rediss://host:6390/3{options}"),
@@ -145,7 +145,7 @@ def test_every_setting_is_known() -> None:
     assert not unknown_settings(["KENNEL_SMTP_URL_FILE", "KENNEL_TOKEN", "PATH", "DATABASE_URL"])
 
 
-def test_misspelt_settings_are_told_with_what_is_meant(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_misspelt_setting_is_reported_with_the_likely_name(caplog: pytest.LogCaptureFixture) -> None:
     assert unknown_settings(["KENNEL_SMTP_URI", "KENNEL_ZZZZZZZZZZZZZZZZ"]) == {
         "KENNEL_SMTP_URI": "KENNEL_SMTP_URL",
         "KENNEL_ZZZZZZZZZZZZZZZZ": None,
@@ -157,7 +157,7 @@ def test_misspelt_settings_are_told_with_what_is_meant(caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "message"),
     [
         ({"KENNEL_WEB_PROCESSES": "x"}, "KENNEL_WEB_PROCESSES: Input should be a valid integer"),
         ({"KENNEL_OIDC_ISSUER": "http://x.example.org"}, "KENNEL_OIDC_ISSUER: the address must begin with https://"),
@@ -166,8 +166,8 @@ def test_misspelt_settings_are_told_with_what_is_meant(caplog: pytest.LogCapture
         ({"DATABASE_URL": ""}, "DATABASE_URL: "),
     ],
 )
-def test_wrong_settings_are_told_by_their_variables(
-    variables: dict[str, str], told: str, monkeypatch: pytest.MonkeyPatch
+def test_wrong_settings_are_reported_with_their_variables(
+    variables: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"DATABASE_URL": "postgresql://x/x", "REDIS_URL": "redis://x", "BLOB_URL": "file:///x"}.items():
         monkeypatch.setenv(name, value)
@@ -175,5 +175,5 @@ def test_wrong_settings_are_told_by_their_variables(
         monkeypatch.setenv(name, value)
     with pytest.raises(Unavailable) as error:
         read_settings()
-    assert told in error.value.message
+    assert message in error.value.message
     assert "Value error" not in error.value.message

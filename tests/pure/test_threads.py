@@ -1,4 +1,4 @@
-"""How many threads a process computes with, and how worker processes on one machine share its cores."""
+"""The number of threads of a process, and how worker processes share the cores of a machine."""
 
 import os
 
@@ -13,12 +13,14 @@ from scorer.process_resources import THREADS_VARIABLE, allowed_threads
     ("variable", "threads"),
     [(None, 6), ("", 6), ("3", 3), ("64", 6), (" 2,1", 2), ("0", 6), ("-1", 6), ("many", 6)],
 )
-def test_openmps_variable_limits_threads(variable: str | None, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_openmp_variable_limits_threads(
+    variable: str | None, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
     assert allowed_threads({} if variable is None else {THREADS_VARIABLE: variable}) == threads
 
 
-def test_networks_have_these_threads_unless_the_options_say_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extractors_use_these_threads_unless_the_options_override_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
     monkeypatch.setenv(THREADS_VARIABLE, "4")
     assert ExtractorOptions().resolved_threads == 4
@@ -29,7 +31,7 @@ def test_networks_have_these_threads_unless_the_options_say_otherwise(monkeypatc
     ("cores", "gpus", "scoring", "background"),
     [(16, 1, 4, 8), (64, 1, 8, 48), (192, 8, 6, 96), (16, 8, 1, 1), (2, 1, 1, 1), (1, 1, 1, 1)],
 )
-def test_processes_beside_gpus_share_the_cores(cores: int, gpus: int, scoring: int, background: int) -> None:
+def test_gpu_and_background_processes_share_the_cores(cores: int, gpus: int, scoring: int, background: int) -> None:
     assert (scoring_threads(cores, gpus), background_threads(cores, gpus)) == (scoring, background)
     processes = gpus * PROCESSES_OF_A_GPU + 1
     assert scoring * (processes - 1) + background <= max(cores, processes)

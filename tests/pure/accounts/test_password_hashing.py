@@ -1,4 +1,4 @@
-"""Passwords: which are accepted, and how they are hashed."""
+"""Passwords: the rules for new ones, and their hashes."""
 
 import pytest
 from pwdlib import PasswordHash
@@ -22,19 +22,19 @@ BAD = (
 
 
 @pytest.mark.parametrize("good", GOOD)
-def test_length_is_what_counts(good: str) -> None:
+def test_long_passwords_are_accepted(good: str) -> None:
     password_hashing.require_good(good)
 
 
 @pytest.mark.parametrize("bad", [*BAD, "another long phrase " * 13])
-def test_the_first_guesses_are_refused(bad: str) -> None:
+def test_common_and_short_passwords_are_refused(bad: str) -> None:
     with pytest.raises(Invalid) as refused:
         password_hashing.require_good(bad)
     assert refused.value.slug == "weak-password"
 
 
 @pytest.mark.parametrize("own", ["Ada-Lovelace", "ada@example.org", "ada-lovelace1"])
-def test_nor_is_ones_own_name_a_password(own: str) -> None:
+def test_the_own_name_or_address_is_refused_as_password(own: str) -> None:
     with pytest.raises(Invalid):
         password_hashing.require_good(own, handle="ada-lovelace", email="Ada@example.org")
 
@@ -48,17 +48,17 @@ def test_a_hash_is_argon2id_with_a_salt_of_its_own() -> None:
     assert not password_hashing.matches("correct horse battery", None)
 
 
-def test_one_password_from_two_keyboards_is_one_password() -> None:
+def test_composed_and_decomposed_characters_are_the_same_password() -> None:
     composed, decomposed = "caf\u00e9 caf\u00e9 caf\u00e9", "cafe\u0301 cafe\u0301 cafe\u0301"
     assert password_hashing.matches(decomposed, password_hashing.hash_of(composed))
 
 
-def test_what_follows_the_longest_password_is_not_ignored() -> None:
+def test_characters_after_the_maximum_length_are_not_ignored() -> None:
     longest = "ab" * 128
     assert not password_hashing.matches(longest + "c", password_hashing.hash_of(longest))
 
 
-def test_old_costs_are_renewed_and_present_ones_are_not() -> None:
+def test_hashes_with_old_costs_are_renewed_and_current_ones_are_not() -> None:
     cheap = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8192, parallelism=1),))
     cheap_hash = cheap.hash("correct horse battery")
     renewed = password_hashing.upgraded_hash("correct horse battery", cheap_hash)

@@ -1,4 +1,4 @@
-"""BibTeX of competitions and entries: valid for whatever title and name."""
+"""BibTeX of competitions and entries: valid for any title and name."""
 
 import re
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ ESCAPES = re.compile(r"\\text[a-z]+\{\}|\\[&%$#_{}]")
 
 
 def balanced(text: str) -> bool:
-    """Whether its braces fit, those that TeX takes for letters left out."""
+    """Whether the braces are balanced, without the braces that TeX shows as characters."""
     depth = 0
     for brace in re.findall(r"[{}]", ESCAPES.sub("", text)):
         depth += 1 if brace == "{" else -1
@@ -54,7 +54,7 @@ def test_a_competition() -> None:
 
 
 @given(st.text(), st.text())
-def test_any_name_keeps_the_braces_in_balance_and_tex_as_it_is(team: str, title: str) -> None:
+def test_any_name_keeps_braces_balanced_and_has_no_tex_commands(team: str, title: str) -> None:
     made = of_receipt(receipt_of(team, title))
     assert balanced(made)
     assert made.count("\n") - team.count("\n") - title.count("\n") == 6

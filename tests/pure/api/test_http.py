@@ -8,7 +8,7 @@ from scorer.errors import Conflict, KennelError, NotFound, TooMany
 
 
 class AlreadyRated(Conflict):
-    """A kind of conflict that the table of statuses does not name."""
+    """A kind of conflict that is not in the table of statuses."""
 
 
 @pytest.mark.parametrize(
@@ -23,25 +23,25 @@ def test_an_error_has_the_status_of_its_nearest_kind(error: KennelError, status:
     assert status_of(error) == status
 
 
-def test_what_was_asked_for_last_stays() -> None:
-    shelf = ResponseCache(capacity=10)
+def test_the_most_recently_used_responses_stay() -> None:
+    cache = ResponseCache(capacity=10)
     for name in "abc":
-        assert shelf.keep(name, name.encode() * 3) == name.encode() * 3
-    assert shelf.find("a") == b"aaa"
-    shelf.keep("d", b"dddd")
-    assert (shelf.find("b"), shelf.find("a"), shelf.find("d")) == (None, b"aaa", b"dddd")
+        assert cache.keep(name, name.encode() * 3) == name.encode() * 3
+    assert cache.find("a") == b"aaa"
+    cache.keep("d", b"dddd")
+    assert (cache.find("b"), cache.find("a"), cache.find("d")) == (None, b"aaa", b"dddd")
 
 
-def test_the_same_answer_again_takes_no_more_room() -> None:
-    shelf = ResponseCache(capacity=10)
-    shelf.keep("a", b"12345")
+def test_caching_the_same_response_again_takes_no_more_space() -> None:
+    cache = ResponseCache(capacity=10)
+    cache.keep("a", b"12345")
     for _ in range(9):
-        shelf.keep("b", b"12345")
-    assert shelf.find("a") == b"12345"
+        cache.keep("b", b"12345")
+    assert cache.find("a") == b"12345"
 
 
-def test_what_is_too_large_is_returned_and_not_cached() -> None:
-    shelf = ResponseCache(capacity=10)
-    shelf.keep("a", b"12345")
-    assert shelf.keep("b", b"x" * 11) == b"x" * 11
-    assert (shelf.find("b"), shelf.find("a")) == (None, b"12345")
+def test_a_response_that_is_too_large_is_returned_and_not_cached() -> None:
+    cache = ResponseCache(capacity=10)
+    cache.keep("a", b"12345")
+    assert cache.keep("b", b"x" * 11) == b"x" * 11
+    assert (cache.find("b"), cache.find("a")) == (None, b"12345")

@@ -1,4 +1,4 @@
-"""PNGs and zips made byte by byte, valid and broken, for the archive's tests."""
+"""Valid and broken PNGs and zips, built byte by byte."""
 
 import io
 import struct
@@ -16,7 +16,7 @@ ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (
 
 
 def random_images(count: int, size: int = 8, seed: int = 0) -> NDArray[np.uint8]:
-    """Random images, (count, size, size, 3) uint8: no two the same, none its own mirror image."""
+    """Random images, (count, size, size, 3) uint8. No two are equal, and none is symmetric."""
     return np.random.default_rng(seed).integers(0, 256, (count, size, size, 3), np.uint8)
 
 
@@ -26,19 +26,19 @@ def chunk(kind: bytes, content: bytes = b"") -> bytes:
 
 
 def header(width: int, height: int, depth: int = 8, colour: int = 2, interlace: int = 0) -> bytes:
-    """An IHDR chunk."""
     return chunk(b"IHDR", struct.pack(">2L5B", width, height, depth, colour, 0, 0, interlace))
 
 
 def rows(pixels: NDArray[np.uint8]) -> bytes:
-    """Unfiltered rows, each behind its filter byte 0."""
+    """Unfiltered rows, each after its filter byte 0."""
     return b"".join(b"\0" + row.tobytes() for row in pixels)
 
 
 def png(
     pixels: NDArray[np.uint8], *, before: Sequence[Chunk] = (), after: Sequence[Chunk] = (), level: int = -1
 ) -> bytes:
-    """A valid RGB 8-bit PNG, with other chunks before and after the image data; ``level`` of zlib's compression."""
+    """A valid RGB 8-bit PNG with other chunks before and after the image data. ``level`` is zlib's compression
+    level."""
     height, width, _ = pixels.shape
     return png_of_chunks(header(width, height), zlib.compress(rows(pixels), level), before, after)
 
@@ -46,7 +46,7 @@ def png(
 def png_of_chunks(
     head: bytes, data: bytes, before: Sequence[Chunk] = (), after: Sequence[Chunk] = (), end: bytes = b""
 ) -> bytes:
-    """A PNG of the given header chunk and (compressed) image data."""
+    """A PNG with the given header chunk and compressed image data."""
     chunks = [head, *(chunk(*c) for c in before), chunk(b"IDAT", data), *(chunk(*c) for c in after)]
     return SIGNATURE + b"".join(chunks) + chunk(b"IEND") + end
 
@@ -62,7 +62,7 @@ def interlaced_png(pixels: NDArray[np.uint8]) -> bytes:
 def zipped(
     members: Iterable[tuple[str, bytes]], compression: int = zipfile.ZIP_DEFLATED, comment: bytes = b""
 ) -> io.BytesIO:
-    """A zip by the standard library."""
+    """A zip written by the standard library."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as archive:
         archive.comment = comment
@@ -72,13 +72,13 @@ def zipped(
 
 
 def pngs(count: int = 3, size: int = 8) -> list[tuple[str, bytes]]:
-    """Members of a valid zip: 0.png, 1.png, ..."""
+    """The members of a valid zip: 0.png, 1.png, ..."""
     return [(f"{index}.png", png(image)) for index, image in enumerate(random_images(count, size))]
 
 
 @dataclass
 class BrokenZipEntry:
-    """A zip member in which every field can be set to a wrong value; None is the right one."""
+    """A zip member with fields that can be set to wrong values. None is the correct value."""
 
     name: bytes
     content: bytes
@@ -94,7 +94,7 @@ class BrokenZipEntry:
 
     @property
     def packed(self) -> bytes:
-        """The content as the zip holds it."""
+        """The compressed content."""
         if self.method != zipfile.ZIP_DEFLATED:
             return self.content
         packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -127,7 +127,7 @@ class BrokenZipEntry:
 
 
 def raw_zip(entries: Sequence[BrokenZipEntry], *, zip64: bool = False, disk: int = 0, disks: int = 1) -> io.BytesIO:
-    """A zip byte by byte. Entries with an ``offset`` of their own are listed but not written."""
+    """A zip, byte by byte. Entries with an ``offset`` are listed but not written."""
     file = io.BytesIO()
     directory = b""
     for entry in entries:

@@ -1,4 +1,4 @@
-"""The deep check: every fault of a member or PNG is named, and nothing valid is refused."""
+"""The deep check names every fault of a member or PNG and refuses nothing valid."""
 
 import io
 import struct
@@ -42,7 +42,8 @@ SOUND = png(PIXELS)
 
 
 def checked(file: BinaryIO, count: int, size: int = 8) -> tuple[NDArray[np.uint8], PixelHashes]:
-    """What the service reads; a participant's check finds the same faults in the same words, or none."""
+    """The pixels and hashes that the service reads. The client's check must report the same faults in the same
+    words."""
     spec = ImageSpec(count, size)
     out = np.zeros((count, size, size, 3), np.uint8)
     client, service = None, None
@@ -60,7 +61,7 @@ def checked(file: BinaryIO, count: int, size: int = 8) -> tuple[NDArray[np.uint8
 
 
 def fault(content: bytes) -> str:
-    """The fault reported for a member of this content, between two valid ones."""
+    """The fault reported for a member with this content between two valid members."""
     with pytest.raises(Invalid) as caught:
         checked(zipped([("a.png", SOUND), ("dog.png", content), ("z.png", SOUND)]), 3)
     assert caught.value.slug == "bad-images"
@@ -76,7 +77,7 @@ def saved(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     return buffer.getvalue()
 
 
-def test_what_was_written_is_what_is_read() -> None:
+def test_written_images_are_read_unchanged() -> None:
     images = random_images(30)
     file = io.BytesIO()
     write_images(images, file)
@@ -104,7 +105,7 @@ def test_images_are_read_into_a_mapped_file(tmp_path_factory: pytest.TempPathFac
 
 def test_progress_ends_with_all_images() -> None:
     steps: list[tuple[int, int]] = []
-    # Far apart, so that they take several reads.
+    # The gaps force several reads.
     gap = bytes(70_000)
     members = [member for name, content in pngs(3, 128) for member in ((name, content), (f"__MACOSX/{name}", gap))]
     file = zipped(members, zipfile.ZIP_STORED)
@@ -115,7 +116,7 @@ def test_progress_ends_with_all_images() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 8, 8, 3), (3, 9, 9, 3), (3, 8, 8, 4)])
-def test_an_array_of_another_shape_is_a_mistake_of_the_caller(shape: tuple[int, ...]) -> None:
+def test_an_array_of_another_shape_is_a_value_error(shape: tuple[int, ...]) -> None:
     file = zipped(pngs())
     spec = ImageSpec(3, 8)
     with pytest.raises(ValueError, match="out must be"):
@@ -148,13 +149,13 @@ def test_interlaced_images_have_the_same_pixels() -> None:
     ],
     ids=lambda c: c[0].decode(),
 )
-def test_chunks_that_leave_the_pixels_alone_are_ignored(harmless: Chunk) -> None:
+def test_chunks_without_effect_on_the_pixels_are_ignored(harmless: Chunk) -> None:
     out, _ = checked(zipped([("0.png", png(PIXELS, before=[harmless]))], zipfile.ZIP_STORED), 1)
     np.testing.assert_array_equal(out[0], PIXELS)
 
 
-def test_bytes_behind_the_end_of_a_png_are_ignored() -> None:
-    out, _ = checked(zipped([("0.png", SOUND + b"behind the end")]), 1)
+def test_bytes_after_the_end_of_a_png_are_ignored() -> None:
+    out, _ = checked(zipped([("0.png", SOUND + b"after the end")]), 1)
     np.testing.assert_array_equal(out[0], PIXELS)
 
 
@@ -180,7 +181,7 @@ NOT_RGB = {
 
 
 @pytest.mark.parametrize("case", NOT_RGB)
-def test_what_is_not_rgb_of_8_bits_is_refused(case: str) -> None:
+def test_images_other_than_8_bit_rgb_are_refused(case: str) -> None:
     content, says = NOT_RGB[case]
     assert fault(content) == f"dog.png {says}"
 
@@ -205,7 +206,7 @@ def test_a_wrong_size_is_read_from_the_header(width: int, height: int) -> None:
     ],
     ids=lambda c: c[0].decode() if isinstance(c, tuple) else "",
 )
-def test_chunks_that_change_what_is_shown_are_refused_around_the_data(refused: Chunk, says: str) -> None:
+def test_chunks_that_change_the_shown_image_are_refused(refused: Chunk, says: str) -> None:
     assert fault(png(PIXELS, before=[refused])).startswith(says)
     assert fault(png(PIXELS, after=[refused])).startswith(says)
 
@@ -344,12 +345,12 @@ def flipped(content: bytes, flips: list[tuple[int, int]]) -> bytes:
 
 
 def only_expected_errors(file: BinaryIO, count: int) -> None:
-    """Check the zip; any exception but an ``Invalid`` fails the test."""
+    """Check the zip. Any exception except ``KennelError`` fails the test."""
     error = None
     try:
         checked(file, count)
-    except KennelError as told:
-        error = told
+    except KennelError as raised:
+        error = raised
     assert error is None or (error.message.endswith(".") and len(error.faults) <= 10)
 
 
@@ -378,7 +379,7 @@ def test_a_directory_with_flipped_bytes_is_checked_or_refused(flips: list[tuple[
 
 @FUZZ
 @given(FLIPS, st.sampled_from([SOUND, interlaced_png(PIXELS)]))
-def test_a_png_with_flipped_bytes_in_a_sound_zip_is_checked_or_refused(
+def test_a_png_with_flipped_bytes_in_a_valid_zip_is_checked_or_refused(
     flips: list[tuple[int, int]], content: bytes
 ) -> None:
     only_expected_errors(zipped([("0.png", flipped(content, flips))]), 1)
@@ -386,7 +387,7 @@ def test_a_png_with_flipped_bytes_in_a_sound_zip_is_checked_or_refused(
 
 @FUZZ
 @given(FLIPS, st.booleans())
-def test_flipped_pixel_data_under_right_checksums_is_checked_or_refused(
+def test_flipped_pixel_data_with_valid_checksums_is_checked_or_refused(
     flips: list[tuple[int, int]], packed: bool
 ) -> None:
     data = flipped(PACKED, flips) if packed else zlib.compress(flipped(rows(PIXELS), flips))

@@ -1,4 +1,5 @@
-"""Pixel hashes: same pixels, same hash; copies are found among training images and within a zip, mirrored ones too."""
+"""Pixel hashes: equal pixels have equal hashes. They find copies of training images and exact duplicates within a zip,
+upright and mirrored."""
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from scorer.findings.duplicates import exact_duplicates_findings
 from tests.pure.archive.broken_files import random_images
 
 
-def test_images_have_the_same_hash_just_if_they_have_the_same_pixels() -> None:
+def test_images_have_the_same_hash_exactly_if_their_pixels_are_equal() -> None:
     images = random_images(20)
     images[7] = images[3]
     images[11] = images[3]
@@ -38,7 +39,7 @@ def test_only_8_bit_pixels_are_hashed() -> None:
         hash_pixels(random_images(1).astype(np.float32))
 
 
-def test_mirrored_flips_left_and_right_alone() -> None:
+def test_mirroring_swaps_only_left_and_right() -> None:
     images = random_images(2)
     np.testing.assert_array_equal(mirror_images(images)[1, 3, 0], images[1, 3, 7])
     np.testing.assert_array_equal(mirror_images(images)[:, 2, 5], images[:, 2, 2])
@@ -66,7 +67,7 @@ def test_a_copy_of_a_symmetric_image_counts_once() -> None:
     assert (copies.exact, copies.mirrored, copies.share) == (1, 0, 1.0)
 
 
-def test_hashes_that_end_in_zeros_stay_apart() -> None:
+def test_hashes_that_end_in_zeros_are_distinguished() -> None:
     one, other = np.zeros((2, 1, 16), np.uint8)
     one[0, 0] = other[0, 0] = other[0, 1] = 7
     assert find_training_image_copies(one, other, other).exact == 0
@@ -82,8 +83,8 @@ def duplicates_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> Ex
 
 
 @given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), max_size=9))
-def test_against_every_pair(rows: list[list[int]]) -> None:
-    """Of three-pixel images many are equal, many mirrored, and many their own mirror image."""
+def test_duplicates_are_those_of_a_comparison_of_every_pair(rows: list[list[int]]) -> None:
+    """Many three-pixel images are equal, mirrored or symmetric."""
     images = np.repeat(np.array(rows, np.uint8).reshape(len(rows), 1, 3, 1), 3, axis=3)
     duplicates = duplicates_of(images)
     same = [sum(other == row for other in rows) > 1 for row in rows]
@@ -96,6 +97,6 @@ def test_against_every_pair(rows: list[list[int]]) -> None:
     assert all(rows[one] == rows[other][::-1] for one, other in duplicates.mirrored_pairs)
     sizes = [len(group) for group in duplicates.groups]
     assert sizes == sorted(sizes, reverse=True)
-    same_told, flipped_told = exact_duplicates_findings(duplicates)
-    assert (same_told.value, flipped_told.value) == (duplicates.identical, duplicates.mirrored)
-    assert ("No two" in same_told.sentence) == (not any(same))
+    identical_finding, mirrored_finding = exact_duplicates_findings(duplicates)
+    assert (identical_finding.value, mirrored_finding.value) == (duplicates.identical, duplicates.mirrored)
+    assert ("No two" in identical_finding.sentence) == (not any(same))

@@ -1,4 +1,4 @@
-"""Presigned addresses for a body of one length, against the signatures of AWS's own library."""
+"""Presigned addresses for a body of a given length, compared with the signatures of the AWS library."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -16,7 +16,7 @@ LIFE = timedelta(hours=1)
 
 
 def presigned(monkeypatch: pytest.MonkeyPatch, key: str, length: int) -> str:
-    """The address that the store gives out."""
+    """The presigned address of the object store."""
     for name, value in {"ACCESS_KEY_ID": KEY, "REGION": REGION, "ALLOW_HTTP": "true"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     store = Blobs("s3://kennel/some folder", public_endpoint="http://s3.example.org:9000", secret_key=SECRET)
@@ -26,12 +26,11 @@ def presigned(monkeypatch: pytest.MonkeyPatch, key: str, length: int) -> str:
 
 
 def signature_of(url: str) -> str:
-    """The signature in an address."""
     return parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
 
 
 @pytest.mark.parametrize("key", ["uploads/abc", "uploads/a b+c/\u00fc~%.zip"])
-def test_it_is_signed_as_aws_does(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+def test_the_signature_is_that_of_aws(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     url = presigned(monkeypatch, key, 12_345)
     parts = urlsplit(url)
     moment = datetime.strptime(parse_qs(parts.query)["X-Amz-Date"][0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)

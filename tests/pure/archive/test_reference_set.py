@@ -1,4 +1,4 @@
-"""Reference sets: images of the right size stay as they are, the rest is resized in one fixed way."""
+"""Reference sets: images of the required size stay unchanged, all others are resized with one method."""
 
 import io
 import zipfile
@@ -38,7 +38,7 @@ def refused(content: bytes, name: str = "dog.png") -> str:
     return caught.value.faults[0]
 
 
-def test_images_of_the_right_size_pass_unchanged() -> None:
+def test_images_of_the_required_size_stay_unchanged() -> None:
     images = random_images(12)
     file = io.BytesIO()
     write_images(images, file)
@@ -49,7 +49,7 @@ def test_images_of_the_right_size_pass_unchanged() -> None:
     np.testing.assert_array_equal(read.mirrored_hashes, hash_pixels(mirror_images(images)))
 
 
-def test_an_image_of_another_size_makes_a_float_array_with_others_exact() -> None:
+def test_one_image_of_another_size_makes_the_array_float() -> None:
     images = random_images(3)
     members = [(f"{index}.png", png(image)) for index, image in enumerate(images)]
     read = read_references(zipped([*members, ("wide.png", png(WIDE))]), 8)
@@ -61,7 +61,7 @@ def test_an_image_of_another_size_makes_a_float_array_with_others_exact() -> Non
 
 
 def keys(x: float) -> float:
-    """Keys' cubic convolution with a = -0.5, written from its definition (IEEE Trans. ASSP 29, 1981)."""
+    """The cubic convolution of Keys with a = -0.5, from its definition (IEEE Trans. ASSP 29, 1981)."""
     x = abs(x)
     if x < 1:
         return 1.5 * x**3 - 2.5 * x**2 + 1
@@ -69,7 +69,7 @@ def keys(x: float) -> float:
 
 
 def weights(source: int, target: int) -> NDArray[np.float64]:
-    """(target, source) antialiased bicubic weights: the kernel is stretched when shrinking."""
+    """(target, source) antialiased bicubic weights: a reduction in size stretches the kernel."""
     scale = source / target
     stretch = max(scale, 1.0)
     w = np.empty((target, source))
@@ -81,15 +81,15 @@ def weights(source: int, target: int) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("size", [8, 16, 64])
-def test_resizing_is_antialiased_bicubic_in_float_of_the_whole_image(size: int) -> None:
+def test_resizing_is_antialiased_bicubic_in_float(size: int) -> None:
     exact = np.einsum("ty,yxc,sx->tsc", weights(30, size), WIDE.astype(float), weights(50, size)).clip(0, 255)
     resized = one(png(WIDE), size=size)
     np.testing.assert_allclose(resized, exact, atol=0.01)
-    assert np.abs(exact - np.rint(exact)).max() > 0.4  # so rounding anywhere would be seen
+    assert np.abs(exact - np.rint(exact)).max() > 0.4  # otherwise the test could not detect rounding
     assert resized.dtype.name == "float32"
 
 
-def test_overshoot_is_clipped_to_the_range_of_pixels() -> None:
+def test_overshoot_is_clipped_to_the_pixel_range() -> None:
     edge = np.zeros((32, 32, 3), np.uint8)
     edge[:, 17:] = 255
     resized = one(png(edge), size=16)
@@ -97,7 +97,7 @@ def test_overshoot_is_clipped_to_the_range_of_pixels() -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("JPEG", "a.jpg"), ("JPEG", "a.JPEG"), ("WEBP", "a.webp")])
-def test_other_formats_are_decoded_as_pillow_does(kind: str, name: str) -> None:
+def test_other_formats_are_decoded_with_pillow(kind: str, name: str) -> None:
     content = saved(Image.fromarray(random_images(1)[0]), kind)
     np.testing.assert_array_equal(one(content, name), np.asarray(Image.open(io.BytesIO(content)).convert("RGB")))
 
@@ -114,14 +114,14 @@ def test_cmyk_photographs_become_rgb() -> None:
     assert one(content, "a.jpg").max() < 5
 
 
-def test_a_turned_photograph_is_set_upright() -> None:
+def test_a_rotated_photograph_is_turned_upright() -> None:
     exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned by a quarter, clockwise
+    exif[0x0112] = 6  # rotate by 90 degrees, clockwise
     content = saved(Image.fromarray(WIDE[:8, :8]), exif=exif)
     np.testing.assert_array_equal(one(content), np.rot90(WIDE[:8, :8], -1))
 
 
-def test_names_of_any_depth_are_in_byte_order_whatever_the_files_order() -> None:
+def test_names_of_any_depth_are_sorted_by_their_bytes() -> None:
     images = random_images(3)
     names = ("n2/husky/1.png", "n10/pug/1.png", "z.png")
     read = read_references(zipped([(n, png(i)) for n, i in zip(names, images, strict=True)]), 8)
@@ -167,7 +167,7 @@ FRAMES = [Image.fromarray(image) for image in random_images(2)]
         (png_of_chunks(header(100_000, 100_000), b""), f"has more than {MAX_PIXELS:,} pixels"),
     ],
 )
-def test_an_image_that_cant_be_used_is_named(content: bytes, says: str) -> None:
+def test_an_unusable_image_is_reported(content: bytes, says: str) -> None:
     assert refused(content) == f"dog.png {says}"
 
 
@@ -186,7 +186,7 @@ def test_a_zip_without_usable_images_is_refused(names: tuple[str, ...], slug: st
     assert caught.value.slug == slug
 
 
-def test_a_file_that_is_no_zip_is_refused() -> None:
+def test_a_file_that_is_not_a_zip_is_refused() -> None:
     with pytest.raises(Invalid) as caught:
         read_references(io.BytesIO(b"no zip"), 8)
     assert caught.value.slug == "not-a-zip"
@@ -198,7 +198,7 @@ def test_a_bomb_is_refused() -> None:
     assert caught.value.slug == "zip-bomb"
 
 
-def test_more_images_than_memory_should_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_exceed_the_memory_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     file = zipped([(f"{index}.png", png(image)) for index, image in enumerate(random_images(3))])
     monkeypatch.setattr(reference_set, "MAX_ARRAY_BYTES", 3 * 8 * 8 * 12 - 1)
     with pytest.raises(TooLarge, match="3 images of 8x8"):

@@ -1,4 +1,4 @@
-"""Zips that Kennel writes: the same images, the same bytes; streamed ones are never stored."""
+"""Zips that Kennel writes: the same images give the same bytes. Streamed zips are never stored."""
 
 import io
 import os
@@ -52,12 +52,12 @@ def test_given_names_are_used() -> None:
 
 
 @pytest.mark.parametrize("names", [["a.png"], ["a.png", "a.png"]])
-def test_each_image_needs_a_name_of_its_own(names: list[str]) -> None:
+def test_each_image_needs_a_unique_name(names: list[str]) -> None:
     with pytest.raises(ValueError, match="2 images"):
         write_images(random_images(2), io.BytesIO(), names)
 
 
-def test_a_folder_is_zipped_the_same_wherever_and_whenever_it_was_made(tmp_path: Path) -> None:
+def test_the_zip_of_a_folder_depends_only_on_names_and_contents(tmp_path: Path) -> None:
     names = ["b/2.png", "a.png", "b/10.png"]
     zips: list[io.BytesIO] = []
     for folder, order in ((tmp_path / "one", names), (tmp_path / "two", names[::-1])):
@@ -72,7 +72,7 @@ def test_a_folder_is_zipped_the_same_wherever_and_whenever_it_was_made(tmp_path:
     assert read_references(zips[0], 8).names == ("a.png", "b/10.png", "b/2.png")
 
 
-def test_only_images_that_are_not_hidden_are_zipped(tmp_path: Path) -> None:
+def test_only_visible_images_are_zipped(tmp_path: Path) -> None:
     folder = tmp_path / ".cache"
     filled(folder, ["a.PNG", "._a.png", "notes.txt", "b.jpg", ".ipynb_checkpoints/a-checkpoint.png", "@eaDir/a.png"])
     file = io.BytesIO()
@@ -93,16 +93,16 @@ def test_links_to_images_are_followed_and_links_to_folders_are_not(tmp_path: Pat
         assert archive.namelist() == ["b.png", "linked.png"]
 
 
-def test_a_folder_that_is_missing_or_has_no_images_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_or_without_images_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="There is no folder"):
         zip_folder(tmp_path / "missing", io.BytesIO())
     with pytest.raises(Invalid, match="no PNG, JPEG or WebP"):
         zip_folder(tmp_path, io.BytesIO())
 
 
-def test_a_name_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+def test_a_name_that_is_not_valid_text_is_an_error(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/\xff.png"
-    with open(path, "wb") as file:  # noqa: PTH123 - pathlib has no names of bytes
+    with open(path, "wb") as file:  # noqa: PTH123 - pathlib does not support names as bytes
         file.write(png(random_images(1)[0]))
     with pytest.raises(Invalid) as caught:
         zip_folder(tmp_path, io.BytesIO())
@@ -111,23 +111,23 @@ def test_a_name_that_is_no_text_is_an_error(tmp_path: Path) -> None:
 
 NAMES = st.text("abcXYZ019._-", min_size=1, max_size=30)
 MOMENTS = st.integers(315_532_800, 4_354_819_199).map(lambda second: datetime.fromtimestamp(second, UTC))
-"""What a zip can tell: from 1980 to 2107."""
+"""The times that a zip can represent: 1980 to 2107."""
 
 
 @given(st.dictionaries(NAMES, st.tuples(st.binary(max_size=300), MOMENTS), max_size=5))
-def test_any_reader_of_zips_finds_the_files(files: dict[str, tuple[bytes, datetime]]) -> None:
+def test_a_streamed_zip_is_readable_by_the_standard_library(files: dict[str, tuple[bytes, datetime]]) -> None:
     packed = [ZipEntry(name, len(content), zlib.crc32(content), at) for name, (content, at) in files.items()]
     contents = [content for content, _ in files.values()]
     whole = b"".join(chain.from_iterable(zip_longest(zip_headers(packed), contents, fillvalue=b"")))
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         assert archive.testzip() is None
         assert {name: archive.read(name) for name in archive.namelist()} == dict(zip(files, contents, strict=True))
-        for each in archive.infolist():
-            at = files[each.filename][1]
-            assert each.date_time == (*at.timetuple()[:5], at.second // 2 * 2)
+        for member in archive.infolist():
+            at = files[member.filename][1]
+            assert member.date_time == (*at.timetuple()[:5], at.second // 2 * 2)
 
 
-def test_sizes_beyond_four_gigabytes_are_written() -> None:
+def test_sizes_above_four_gigabytes_are_written() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     files = [ZipEntry("large.zip", 5 << 32, 1, at), ZipEntry("after.csv", 7, 2, at)]
     *heads, end = zip_headers(files)
@@ -157,5 +157,5 @@ def test_sizes_beyond_four_gigabytes_are_written() -> None:
         ("bytes=a-b", None),
     ],
 )
-def test_a_range_is_what_the_standard_says(header: str, wanted: range | None) -> None:
+def test_a_range_is_parsed_as_in_the_standard(header: str, wanted: range | None) -> None:
     assert requested_range(header, 100) == wanted

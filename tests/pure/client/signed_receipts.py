@@ -1,4 +1,4 @@
-"""Receipts as the service signs them."""
+"""Receipts with signatures like those of the service."""
 
 import json
 from typing import Any
@@ -24,6 +24,6 @@ def jwk_of(key: OKPKey) -> dict[str, Any]:
 
 
 def signed(receipt: Any, key: OKPKey = KEY, **header: Any) -> dict[str, Any]:
-    """A receipt as the service gives it, signed by joserfc."""
+    """A receipt in the service's format, signed by joserfc."""
     named = {"alg": "Ed25519", "kid": key.thumbprint(), **header}
     return {"receipt": receipt, "jws": jws.serialize_compact(named, json.dumps(receipt), key, algorithms=["Ed25519"])}

@@ -1,4 +1,4 @@
-"""Output of the participants' commands, and the exit statuses that scripts read."""
+"""Output of the participants' commands, and their exit statuses."""
 
 import json
 
@@ -30,7 +30,6 @@ QUIET = {"stage": None, "stage_in_words": None, "fraction": None, "queue_positio
 
 
 def refused(status: int, slug: str = "x") -> Refused:
-    """A problem of the service."""
     return Refused(status, {"type": f"urn:kennel:problem:{slug}", "title": "No."})
 
 
@@ -51,11 +50,11 @@ def refused(status: int, slug: str = "x") -> Refused:
         (refused(429, "daily-limit"), ExitCode.LIMIT),
     ],
 )
-def test_each_kind_of_failure_has_a_status_of_its_own(error: Refused | Invalid, status: ExitCode) -> None:
+def test_each_kind_of_failure_has_its_exit_status(error: Refused | Invalid, status: ExitCode) -> None:
     assert exit_code_of(error) is status
 
 
-def test_what_is_wrong_with_an_upload_is_wrong_with_the_zip() -> None:
+def test_an_invalid_upload_has_the_status_of_a_faulty_zip() -> None:
     assert {exit_code_of(refused(status), uploading=True) for status in (413, 422)} == {ExitCode.FAULTY}
     assert exit_code_of(refused(409, "closed"), uploading=True) is ExitCode.REFUSED
 
@@ -65,18 +64,19 @@ def test_every_status_is_explained() -> None:
     assert all(f"{status.value}: " in exit_codes_help() for status in ExitCode)
 
 
-def test_an_error_reads_alike_from_here_and_from_the_service() -> None:
-    here = Invalid("bad-images", "Two are wrong.", faults=["a.png: too small", "b.png: grey"], fault_count=2)
-    there = Refused(422, problem_of(here))
-    assert message_of(here) == message_of(there) == "Two are wrong.\n  - a.png: too small\n  - b.png: grey"
-    assert there.slug == "bad-images"
-    assert problem_of(there)["fault_count"] == 2
+def test_errors_of_the_client_and_of_the_service_read_alike() -> None:
+    local = Invalid("bad-images", "Two are wrong.", faults=["a.png: too small", "b.png: grey"], fault_count=2)
+    remote = Refused(422, problem_of(local))
+    assert message_of(local) == message_of(remote) == "Two are wrong.\n  - a.png: too small\n  - b.png: grey"
+    assert remote.slug == "bad-images"
+    assert problem_of(remote)["fault_count"] == 2
 
 
 @given(st.text())
-def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
+def test_no_terminal_control_character_remains(text: str) -> None:
     assert all(
-        each.isprintable() or each in "\u200c\u200d\u00a0\u3000" or each.isspace() for each in terminal_safe(text)
+        character.isprintable() or character in "\u200c\u200d\u00a0\u3000" or character.isspace()
+        for character in terminal_safe(text)
     )
     assert not set(terminal_safe(text)) & set("\x1b\x07\r\n\x9b\u202e")
     assert "\x1b" not in terminal_safe_lines(text)
@@ -94,7 +94,7 @@ def test_times_and_numbers() -> None:
     )
 
 
-def test_a_state_in_a_line() -> None:
+def test_a_state_is_one_line() -> None:
     def line(status: str, **changes: object) -> str:
         return submissions.event_text({"status": status, **QUIET, **changes})
 
@@ -105,7 +105,7 @@ def test_a_state_in_a_line() -> None:
     assert line("scored") == "scored"
 
 
-def test_events_are_read_as_they_come() -> None:
+def test_events_are_read_line_by_line() -> None:
     first, last = (json.dumps({"status": status, "over": status == "scored"}) for status in ("queued", "scored"))
     lines = ["retry: 2000", "", ": still here", "", "id: 7", f"data: {first}", "", f"data:{last}", "id:8", "", "id: 9"]
     seen: list[tuple[str, object]] = []

@@ -1,4 +1,4 @@
-"""The ``kennel`` command of the client alone: which subcommands it has, and what it says of the others."""
+"""The ``kennel`` command of the client alone: its subcommands, and its errors for those of the server."""
 
 import os
 import re
@@ -21,9 +21,9 @@ from kennel_client.errors import Unreadable
 from scorer.errors import Unavailable
 from tests.documents import ROOT
 
-DIALOGUE = "asks a person"
+DIALOGUE = "prompts for input"
 PROCESS = "runs until Ctrl-C"
-DOCUMENT = "prints JSON always"
+DOCUMENT = "always prints JSON"
 WITHOUT_JSON = {
     "demo": PROCESS,
     "up": PROCESS,
@@ -31,11 +31,11 @@ WITHOUT_JSON = {
     "login": DIALOGUE,
     "logout": DIALOGUE,
     "my-data": DOCUMENT,
-    "kaggle": "is the official client's",
+    "kaggle": "calls the official client",
 }
-"""Commands without ``--json``, and why."""
+"""Commands without ``--json``, and the reason."""
 PASSED_ON = {"kaggle"}
-"""Commands whose words are another program's, ``-h`` among them."""
+"""Commands that pass all arguments, including ``-h``, to another program."""
 COMPLETED = {
     "kennel sub": {"submit"},
     "kennel admin shown-": {"shown-track"},
@@ -43,18 +43,19 @@ COMPLETED = {
     "kennel status --w": {"--watch"},
     "kennel competitions --format ": {"table", "csv", "json"},
 }
-"""What is typed, and what it is completed to."""
+"""Completions, by the beginning of a command."""
 
 
 def names_of(app: typer.Typer, *group: str) -> set[str]:
-    """The names of an app's subcommands that ``--help`` shows, or those of one of its groups."""
+    """The names of the subcommands in the ``--help`` of an app or one of its groups."""
     command = typer.main.get_command(app)
     for name in group:
         command = command.commands[name]  # type: ignore[attr-defined]
-    return {name for name, each in command.commands.items() if not each.hidden}  # type: ignore[attr-defined]
+    subcommands = command.commands.items()  # type: ignore[attr-defined]
+    return {name for name, subcommand in subcommands if not subcommand.hidden}
 
 
-def test_the_server_adds_the_commands_that_the_client_names() -> None:
+def test_the_client_names_the_commands_that_the_server_adds() -> None:
     client = main.client_app()
     assert names_of(whole) - names_of(client) == set(main.SERVER_COMMANDS)
     assert names_of(whole, "admin") - names_of(client, "admin") == {"installation"}
@@ -74,7 +75,7 @@ def test_the_server_adds_the_commands_that_the_client_names() -> None:
         (["admin", "installation", "doctor", "--json"], "api,worker,standalone"),
     ],
 )
-def test_a_command_of_the_server_says_what_is_missing(words: list[str], extras: str) -> None:
+def test_a_command_of_the_server_names_the_missing_packages(words: list[str], extras: str) -> None:
     done = CliRunner().invoke(main.client_app(), words)
     assert isinstance(done.exception, Unreadable)
     name = " ".join(words[:3] if words[0] == "admin" else words[:1])
@@ -90,12 +91,12 @@ def test_a_constant_of_a_shown_track_is_a_name_and_a_number(text: str) -> None:
     assert str(done.exception) == f"{text} is not NAME=NUMBER."
 
 
-def test_no_command_takes_a_secret_as_a_word() -> None:
-    """Everybody on a machine sees the command lines of all processes."""
+def test_no_command_takes_a_secret_on_the_command_line() -> None:
+    """All users of a machine can see the command lines of all processes."""
     words = {
         (command, name)
-        for command, each in all_commands().items()
-        for parameter in each.params
+        for command, definition in all_commands().items()
+        for parameter in definition.params
         for name in (parameter.opts if not getattr(parameter, "is_flag", False) else ())
         if re.search("token|password|secret", name)
     }
@@ -104,7 +105,7 @@ def test_no_command_takes_a_secret_as_a_word() -> None:
 
 def test_the_installed_server_offers_the_whole_command(monkeypatch: pytest.MonkeyPatch) -> None:
     class Server:
-        """As :func:`importlib.metadata.entry_points` finds it."""
+        """An entry point as :func:`importlib.metadata.entry_points` returns it."""
 
         def load(self) -> object:
             return lambda: 7
@@ -134,7 +135,7 @@ def test_missing_extras_are_named_before_anything_starts(monkeypatch: pytest.Mon
     assert ("demo" in str(done.exception)) is (words == ["demo"])
 
 
-def test_the_client_loads_nothing_of_the_server() -> None:
+def test_the_client_imports_no_package_of_the_server() -> None:
     code = (
         "import sys; import kennel_client.cli.main, kennel_client.client;"
         "print(sorted({'api', 'deploy', 'scorer', 'worker', 'numpy', 'PIL'} & set(sys.modules)))"
@@ -143,8 +144,8 @@ def test_the_client_loads_nothing_of_the_server() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_listing_and_calling_load_nothing_that_a_client_does_not_need() -> None:
-    """The modules of every command, and a request that fails: neither needs database, arrays or queue."""
+def test_listing_and_running_commands_imports_no_large_library() -> None:
+    """Neither loading every command nor a failing request needs the database, arrays or the queue."""
     code = """
 import sys, typer
 from deploy.cli.main import main, make_server_app
@@ -164,11 +165,11 @@ print(sorted({*heavy, "structlog", "torch"} & set(sys.modules)))
 
 
 def first_paragraph(command: Any) -> str:
-    """The first paragraph of a command's help, as its group lists it."""
+    """The first paragraph of a command's help, which its group lists."""
     return " ".join((command.help or "").partition("\n\n")[0].split())
 
 
-def test_groups_list_what_their_commands_say_themselves() -> None:
+def test_groups_list_the_first_paragraph_of_each_commands_help() -> None:
     groups = [typer.main.get_command(make_server_app()), typer.main.get_command(main.client_app())]
     compared = 0
     for group in groups:
@@ -184,16 +185,15 @@ def test_groups_list_what_their_commands_say_themselves() -> None:
 
 
 def commands_of(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
-    """The commands of a group and of those in it, by their full names."""
-    for name, each in command.commands.items():
-        if hasattr(each, "commands"):
-            yield from commands_of(each, *names, name)
+    """The commands of a group and its subgroups, by their full names."""
+    for name, member in command.commands.items():
+        if hasattr(member, "commands"):
+            yield from commands_of(member, *names, name)
         else:
-            yield " ".join([*names, name]), each
+            yield " ".join([*names, name]), member
 
 
-def test_every_command_answers_programs() -> None:
-    """All of them have ``--json``, but for those with a reason."""
+def test_every_command_has_json_or_a_reason_against_it() -> None:
     without = {
         name
         for name, command in commands_of(typer.main.get_command(whole))
@@ -202,8 +202,8 @@ def test_every_command_answers_programs() -> None:
     assert without == WITHOUT_JSON.keys()
 
 
-def test_every_command_whose_answer_is_a_list_has_formats() -> None:
-    """A list is a table for people, and CSV or JSON for programs."""
+def test_every_command_that_prints_a_list_has_formats() -> None:
+    """A list is a table for people, or CSV or JSON for programs."""
     options = {
         name: {option for parameter in command.params for option in parameter.opts}
         for name, command in commands_of(typer.main.get_command(whole))
@@ -213,8 +213,8 @@ def test_every_command_whose_answer_is_a_list_has_formats() -> None:
     assert [name for name in sorted(lists) if "--format" not in options[name]] == []
 
 
-def test_every_command_and_group_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    """By ``-h``, also where an id may begin with a hyphen."""
+def test_every_command_and_group_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """``-h`` also works for commands with an id, which may begin with a hyphen."""
     root = typer.main.get_command(whole)
     commands = {name for name, _ in commands_of(root)}
     groups = {" ".join(name.split()[:-1]) for name in commands}
@@ -223,7 +223,7 @@ def test_every_command_and_group_explains_itself(capsys: pytest.CaptureFixture[s
         assert f"Usage: {' '.join(['kennel', *name.split()])} " in capsys.readouterr().out
 
 
-def test_an_id_that_begins_with_a_hyphen_and_an_h_asks_for_no_help(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_that_begins_with_a_hyphen_and_h_is_not_the_help_option(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KENNEL_URL", "KENNEL_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", "/nowhere")
@@ -235,7 +235,7 @@ def test_an_id_that_begins_with_a_hyphen_and_an_h_asks_for_no_help(monkeypatch: 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
-    """As ``kennel --install-completion`` says, in a shell that begins afterwards."""
+    """Completion works in a new shell after ``kennel --install-completion``."""
     kennel = tmp_path / "bin" / "kennel"
     kennel.parent.mkdir()
     program = (
@@ -252,8 +252,8 @@ def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
     bash("kennel --install-completion; true")
     for typed, offered in COMPLETED.items():
         words = typed.split(" ")
-        quoted = " ".join(f'"{each}"' for each in words)
+        quoted = " ".join(f'"{word}"' for word in words)
         call = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _kennel_completion kennel"
-        told = bash(f'. ~/.bashrc; complete -p kennel; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"').splitlines()
-        assert told[0].endswith("-F _kennel_completion kennel")
-        assert set(told[1:]) == offered
+        lines = bash(f'. ~/.bashrc; complete -p kennel; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"').splitlines()
+        assert lines[0].endswith("-F _kennel_completion kennel")
+        assert set(lines[1:]) == offered

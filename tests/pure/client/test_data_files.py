@@ -1,4 +1,4 @@
-"""Downloads of data files: from the service or its store, begun, interrupted or damaged."""
+"""Downloads of data files from the service or its store: resumed, interrupted or damaged."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ STORE = "https://store.example.org/data/train.zip?signature=1"
 
 
 def client_of(answer: Callable[[httpx.Request], httpx.Response], requests: list[httpx.Request]) -> ApiClient:
-    """A client whose requests are noted and answered by a function."""
+    """A client that records its requests and gets its responses from a function."""
 
     def handle(request: httpx.Request) -> httpx.Response:
         requests.append(request)
@@ -31,7 +31,7 @@ def client_of(answer: Callable[[httpx.Request], httpx.Response], requests: list[
 
 
 def ranged(request: httpx.Request) -> httpx.Response:
-    """The file, or the part of it that is asked for."""
+    """The file, or the requested range of it."""
     if "Range" not in request.headers:
         return httpx.Response(200, content=CONTENT)
     start = int(request.headers["Range"].removeprefix("bytes=").removesuffix("-"))
@@ -39,7 +39,7 @@ def ranged(request: httpx.Request) -> httpx.Response:
 
 
 def redirecting(request: httpx.Request) -> httpx.Response:
-    """The service redirects to its store, which has the file."""
+    """The service redirects to its object store, which has the file."""
     if request.url.host == "store.example.org":
         return ranged(request)
     return httpx.Response(302, headers={"Location": STORE})
@@ -55,15 +55,15 @@ def test_the_store_gets_the_range_and_no_token(tmp_path: Path, arrived: bytes) -
     client = client_of(redirecting, requests)
     download(client, "dogs", FILE, target=target, progress=shares.append)
     assert target.read_bytes() == CONTENT
-    assert [each.name for each in tmp_path.iterdir()] == ["train.zip"]
+    assert [path.name for path in tmp_path.iterdir()] == ["train.zip"]
     assert shares[-1] == 1
     assert [request.headers.get("Authorization") for request in requests] == ["Bearer the token", None]
     assert requests[1].headers.get("Range") == ("bytes=700-" if arrived else None)
     download(client, "dogs", FILE, target=target, progress=shares.append)
-    assert len(requests) == 2, "a file that is there is not fetched again"
+    assert len(requests) == 2, "an existing file is not downloaded again"
 
 
-def test_a_service_without_ranges_sends_all(tmp_path: Path) -> None:
+def test_a_service_without_ranges_sends_the_whole_file(tmp_path: Path) -> None:
     (tmp_path / "train.zip.part").write_bytes(b"of another file")
     download(
         client_of(lambda _: httpx.Response(200, content=CONTENT), []),
@@ -75,7 +75,7 @@ def test_a_service_without_ranges_sends_all(tmp_path: Path) -> None:
     assert (tmp_path / "train.zip").read_bytes() == CONTENT
 
 
-def test_other_bytes_are_not_kept(tmp_path: Path) -> None:
+def test_a_file_with_another_hash_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "train.zip.part").write_bytes(b"of another file")
     with pytest.raises(Refused, match="was damaged in transit"):
         download(client_of(ranged, []), "dogs", FILE, target=tmp_path / "train.zip", progress=print)
@@ -85,7 +85,7 @@ def test_other_bytes_are_not_kept(tmp_path: Path) -> None:
         download(client_of(ranged, []), "dogs", FILE, target=tmp_path / "file" / "train.zip", progress=print)
 
 
-def test_what_has_arrived_is_kept_when_the_connection_breaks_off(tmp_path: Path) -> None:
+def test_a_lost_connection_keeps_the_received_bytes(tmp_path: Path) -> None:
     def chunks() -> Iterator[bytes]:
         yield CONTENT[:500]
         raise httpx.ReadError("gone")
@@ -104,12 +104,12 @@ def test_what_has_arrived_is_kept_when_the_connection_breaks_off(tmp_path: Path)
 
 
 @pytest.mark.parametrize("arrived", [b"", CONTENT[:700]])
-def test_a_refused_download_leaves_only_what_had_arrived(tmp_path: Path, arrived: bytes) -> None:
+def test_a_refused_download_keeps_the_bytes_received_before(tmp_path: Path, arrived: bytes) -> None:
     part = tmp_path / "train.zip.part"
     if arrived:
         part.write_bytes(arrived)
     refusing = client_of(lambda _: httpx.Response(403, json={"title": "Accept the rules first."}), [])
     with pytest.raises(Refused, match="Accept the rules"):
         download(refusing, "dogs", FILE, target=tmp_path / "train.zip", progress=print)
-    assert [each.name for each in tmp_path.iterdir()] == ([part.name] if arrived else [])
+    assert [path.name for path in tmp_path.iterdir()] == ([part.name] if arrived else [])
     assert not arrived or part.read_bytes() == arrived

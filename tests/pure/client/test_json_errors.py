@@ -1,4 +1,4 @@
-"""Every command with ``--json``: an error is one JSON document on standard output, with an exit status that says it."""
+"""With ``--json``, every command prints an error as one JSON document on standard output, and exits with its status."""
 
 import json
 import socket
@@ -21,12 +21,14 @@ from tests.http_server import self_signed_certificate
 MORE_ARGUMENTS = {"kennel admin account delete": ["--yes"]}
 SERVER_SETTINGS = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "BLOB_URL", "KENNEL_TOKEN", "KENNEL_URL")
 COMMANDS = {
-    name: command for name, command in all_commands().items() if any("--json" in each.opts for each in command.params)
+    name: command
+    for name, command in all_commands().items()
+    if any("--json" in option.opts for option in command.params)
 }
 
 
 def value_of(parameter: Any) -> str:
-    """A value of the parameter's type, of something that does not exist."""
+    """A value of the parameter's type that names something that does not exist."""
     annotation = parameter.type_descriptor.annotation
     if get_origin(annotation) is Literal:
         return str(get_args(annotation)[0])
@@ -34,7 +36,7 @@ def value_of(parameter: Any) -> str:
 
 
 def arguments_of(command: Any) -> list[str]:
-    """The required arguments and options of a command."""
+    """The values of the required arguments and options of a command."""
     words: list[str] = []
     for parameter in command.params:
         if parameter.required:
@@ -45,7 +47,7 @@ def arguments_of(command: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def unreachable() -> Iterator[str]:
-    """The address of a port that nobody listens at, and nobody else can take."""
+    """The address of a port that no process listens on and no other process can take."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
@@ -53,8 +55,7 @@ def unreachable() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def foreign_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
-    """The port of a server that begins TLS as PostgreSQL does, with a certificate that another CA has signed than that
-    in the file."""
+    """The port of a server that starts TLS like PostgreSQL, and the file of a CA that did not sign its certificate."""
     ours, theirs = tmp_path_factory.mktemp("ours"), tmp_path_factory.mktemp("theirs")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*self_signed_certificate(theirs, "db.example.org"))
@@ -84,7 +85,7 @@ IN_DATABASE = [
     "kennel migrate",
     "kennel rescore",
 ]
-"""The operator's commands that begin with the database."""
+"""The operator's commands that connect to the database first."""
 SETTINGS = {
     "DATABASE_URL": "postgresql://app:sekret@127.0.0.1:{port}/kennel",
     "REDIS_URL": "redis://:sekret@127.0.0.1:1/0",
@@ -109,7 +110,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", IN_DATABASE)
-def test_a_faulty_server_or_address_is_one_sentence_of_admin_commands(
+def test_admin_commands_report_a_faulty_server_in_one_sentence(
     name: str,
     fault: str,
     unreachable: str,
@@ -126,8 +127,8 @@ def test_a_faulty_server_or_address_is_one_sentence_of_admin_commands(
         monkeypatch.setenv(variable, value.format(port=unreachable.rpartition(":")[2], tls=port, ca=ca))
     known = {"file/nosuch": str(tmp_path), "nosuch": "organizer"}
     arguments = [known.get(word, word) for word in arguments_of(COMMANDS[name])]
-    words_of = ["kennel", *name.split()[1:], *arguments, *MORE_ARGUMENTS.get(name, []), "--json"]
-    monkeypatch.setattr(sys, "argv", words_of)
+    command_line = ["kennel", *name.split()[1:], *arguments, *MORE_ARGUMENTS.get(name, []), "--json"]
+    monkeypatch.setattr(sys, "argv", command_line)
     with pytest.raises(SystemExit) as end:
         main.main()
     out, err = capsys.readouterr()
@@ -161,7 +162,7 @@ def test_wrong_arguments_are_a_problem_on_standard_output(
 def test_an_error_is_a_problem_on_standard_output(
     name: str, unreachable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "file").touch()  # nothing can be below it, for root neither
+    (tmp_path / "file").touch()  # not even root can create anything below it
     monkeypatch.chdir(tmp_path)
     for variable in SERVER_SETTINGS:
         monkeypatch.delenv(variable, raising=False)

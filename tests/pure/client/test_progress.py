@@ -1,4 +1,4 @@
-"""Progress of long commands, on a terminal and elsewhere."""
+"""Progress of long commands on a terminal, in a notebook and in a file."""
 
 import io
 import sys
@@ -26,13 +26,13 @@ def written(on: Console) -> str:
 
 
 def last_picture(on: Console, lines: int) -> list[str]:
-    """What stays on the terminal at the end: its last lines, before the cursor is shown again."""
+    """The last lines on the terminal at the end, before the cursor is shown again."""
     return [line.rpartition("\x1b[2K")[2] for line in written(on).removesuffix("\x1b[?25h").splitlines()[-lines:]]
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines come forty times as often."""
+    """Print lines forty times as often."""
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
 
 
@@ -44,12 +44,12 @@ def test_a_terminal_sees_a_bar_for_each_stage() -> None:
             report(stage, 0.4)
     picture = last_picture(terminal, len(ROUND))
     assert [STAGES[stage] in line for stage, line in zip(ROUND, picture, strict=True)] == [True] * len(ROUND)
-    assert ["100%" in line for line in picture] == [True] * (len(ROUND) - 1) + [False], "what is over is full"
-    assert " 40% 0:00:0" in picture[-1], "share, and the time it has taken"
-    assert "-:--:--" in picture[-1], "and the time it may still take, which is not known yet"
+    assert ["100%" in line for line in picture] == [True] * (len(ROUND) - 1) + [False], "finished stages are full"
+    assert " 40% 0:00:0" in picture[-1], "share and elapsed time"
+    assert "-:--:--" in picture[-1], "the remaining time is not known yet"
 
 
-def test_a_stage_that_comes_again_gets_a_bar_of_its_own() -> None:
+def test_a_repeated_stage_gets_another_bar() -> None:
     terminal = console(terminal=True)
     with progress.show_progress(terminal, STAGES) as report:
         for stage in ("features", "frechet", "features"):
@@ -57,7 +57,7 @@ def test_a_stage_that_comes_again_gets_a_bar_of_its_own() -> None:
     assert [line.split()[0] for line in last_picture(terminal, 3)] == ["features", "Fréchet", "features"]
 
 
-def test_elsewhere_a_plain_line_says_how_far_it_is(quick: None) -> None:
+def test_without_a_terminal_progress_is_plain_lines(quick: None) -> None:
     file = console(terminal=False)
     with progress.show_progress(file, STAGES) as report:
         report("features", 0.371)
@@ -66,7 +66,7 @@ def test_elsewhere_a_plain_line_says_how_far_it_is(quick: None) -> None:
     assert set(written(file).splitlines()) == {"features 37 %"}
 
 
-def test_a_stage_without_a_phrase_is_shown_by_its_name(quick: None) -> None:
+def test_a_stage_without_a_description_is_shown_by_its_name(quick: None) -> None:
     file = console(terminal=False)
     with progress.show_progress(file) as report:
         report("checking", 1.0)
@@ -75,14 +75,14 @@ def test_a_stage_without_a_phrase_is_shown_by_its_name(quick: None) -> None:
         until(lambda: "something new 50 %\n" in written(file))
 
 
-def test_a_stage_that_says_nothing_is_still_seen_to_live(quick: None) -> None:
+def test_a_stage_without_reports_still_prints_lines(quick: None) -> None:
     file = console(terminal=False)
     with progress.show_progress(file, STAGES) as report:
         report("frechet", 0.0)
         until(lambda: written(file).count("Fréchet distance 0 %") >= 3)
 
 
-def test_lines_are_no_more_than_one_in_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_at_least_the_interval_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.LINE_SECONDS == 2.0
     monkeypatch.setattr(progress, "LINE_SECONDS", 60.0)
     file = console(terminal=False)
@@ -93,7 +93,7 @@ def test_lines_are_no_more_than_one_in_the_time(monkeypatch: pytest.MonkeyPatch)
 
 
 class Notebook(ModuleType):
-    """IPython in a kernel: its displays, each with what it has shown."""
+    """IPython in a kernel, with everything that each of its displays has shown."""
 
     def __init__(self, shell: object) -> None:
         super().__init__("IPython")
@@ -123,8 +123,8 @@ def test_a_notebook_has_a_bar_for_each_stage_updated_in_place(monkeypatch: pytes
             report("checking", step / 1000)
         report("uploading", 0.25)
         report("uploading", 1.0)
-    told = [[each["text/plain"] for each in display] for display in notebook.displays]
-    assert told == [["a <check> 0 %", "a <check> 100 %"], ["uploading 25 %", "uploading 100 %"]]
+    texts = [[picture["text/plain"] for picture in display] for display in notebook.displays]
+    assert texts == [["a <check> 0 %", "a <check> 100 %"], ["uploading 25 %", "uploading 100 %"]]
     html = '<progress value="1.000" max="1"></progress> a &lt;check&gt; 100 %'
     assert notebook.displays[0][-1]["text/html"] == html
 
@@ -139,7 +139,7 @@ def test_ipython_on_a_terminal_is_no_notebook(shell: object, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_nothing_runs_on_after_an_error(terminal: bool) -> None:
+def test_no_thread_keeps_running_after_an_error(terminal: bool) -> None:
     def interrupted() -> None:
         with progress.show_progress(console(terminal=terminal), STAGES) as report:
             report("features", 0.5)
@@ -148,12 +148,12 @@ def test_nothing_runs_on_after_an_error(terminal: bool) -> None:
     before = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    # rich tells its thread to end and does not wait for it.
+    # rich asks its thread to end without waiting for it.
     until(lambda: set(threading.enumerate()) <= before)
 
 
-def until(true: Callable[[], bool], patience: float = 60.0) -> None:
-    end = time.monotonic() + patience
-    while not true():
+def until(condition: Callable[[], bool], timeout: float = 60.0) -> None:
+    end = time.monotonic() + timeout
+    while not condition():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.01)

@@ -1,5 +1,5 @@
-"""Checking receipts: what another implementation has signed is accepted, and whatever was altered is not. Whatever else
-a file holds is answered with a sentence and an exit status."""
+"""The check of receipts accepts signatures of another implementation and refuses every change. For any other file, it
+prints a sentence and exits with a status."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -25,7 +25,7 @@ def test_a_signed_receipt_is_accepted_by_any_of_the_keys() -> None:
 
 
 def without_a_signature() -> dict[str, Any]:
-    """The attack of the algorithm ``none``."""
+    """An attack with the algorithm ``none``."""
     header = urlsafe_b64encode(json.dumps({"alg": "none", "kid": KEY.thumbprint()}).encode()).rstrip(b"=").decode()
     payload = signed(RECEIPT)["jws"].split(".")[1]
     return {"receipt": RECEIPT, "jws": f"{header}.{payload}."}
@@ -54,19 +54,19 @@ def with_payload_of_another() -> dict[str, Any]:
         None,
     ],
 )
-def test_what_was_altered_is_refused(document: Any) -> None:
+def test_an_altered_receipt_is_refused(document: Any) -> None:
     with pytest.raises(Forged):
         verified_receipt(document, [jwk_of(KEY)])
 
 
 @pytest.mark.parametrize("keys", [[], [{}], [{"kid": KEY.thumbprint()}], [{"kid": KEY.thumbprint(), "x": "AA"}]])
-def test_without_its_key_nothing_is_accepted(keys: list[dict[str, Any]]) -> None:
+def test_without_its_key_no_receipt_is_accepted(keys: list[dict[str, Any]]) -> None:
     with pytest.raises(Forged):
         verified_receipt(signed(RECEIPT), keys)
 
 
 class Outcome(NamedTuple):
-    """What a command ended with and printed."""
+    """The exit status and the output of a command."""
 
     status: int
     out: str
@@ -75,23 +75,23 @@ class Outcome(NamedTuple):
 
 @pytest.fixture
 def verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """``kennel verify`` of a file with this text; ``keys``: what the file of keys holds, None for no such file."""
-    right = {"keys": [jwk_of(KEY)]}
+    """``kennel verify`` of a file with a text. ``keys`` is the content of the key file, or None to leave it out."""
+    correct_keys = {"keys": [jwk_of(KEY)]}
 
-    def run(text: str, *options: str, keys: Any = right) -> Outcome:
+    def run(text: str, *options: str, keys: Any = correct_keys) -> Outcome:
         file, key_file = tmp_path / "receipt.json", tmp_path / "keys.json"
         file.write_text(text)
         key_file.write_text(json.dumps(keys))
-        asked = () if keys is None else ("--keys", str(key_file))
+        with_keys = () if keys is None else ("--keys", str(key_file))
         with pytest.raises(SystemExit) as end, exit_on_error():
-            main.client_app()(["verify", str(file), *asked, *options])
+            main.client_app()(["verify", str(file), *with_keys, *options])
         assert isinstance(end.value.code, int)
         return Outcome(end.value.code, *capsys.readouterr())
 
     return run
 
 
-def test_the_command_prints_a_receipt_of_a_later_version_with_more_fields(verify: Any) -> None:
+def test_the_command_prints_a_receipt_with_fields_of_a_later_version(verify: Any) -> None:
     later = {**RECEIPT, "version": 2, "scores": [{**SCORE, "mifid": None, "interval": [1, 2]}]}
     for receipt in (RECEIPT, later):
         done = verify(json.dumps(signed(receipt)))
@@ -100,9 +100,9 @@ def test_the_command_prints_a_receipt_of_a_later_version_with_more_fields(verify
         assert json.loads(verify(json.dumps(signed(receipt)), "--json").out) == receipt
 
 
-def test_every_field_that_the_command_reads_is_in_what_the_service_sends() -> None:
-    assert FORM.keys() <= {each.name for each in fields(Receipt)}
-    assert SCORE_FORM.keys() <= {each.name for each in fields(ReceiptScore)}
+def test_the_service_sends_every_field_that_the_command_reads() -> None:
+    assert FORM.keys() <= {field.name for field in fields(Receipt)}
+    assert SCORE_FORM.keys() <= {field.name for field in fields(ReceiptScore)}
 
 
 WRONG = [
@@ -121,14 +121,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("field", "receipt"), WRONG)
-def test_signed_bytes_that_are_no_known_receipt_are_told_by_the_field(verify: Any, field: str, receipt: Any) -> None:
+def test_an_invalid_field_of_a_signed_receipt_is_named(verify: Any, field: str, receipt: Any) -> None:
     with pytest.raises(Unreadable):
         verified_receipt(signed(receipt), [jwk_of(KEY)])
     for options in ((), ("--json",)):
         done = verify(json.dumps(signed(receipt)), *options)
         assert done.status == ExitCode.USAGE
-        told = json.loads(done.out)["problem"]["title"] if options else done.err
-        assert f": {field} is missing or has another type." in told
+        message = json.loads(done.out)["problem"]["title"] if options else done.err
+        assert f": {field} is missing or has another type." in message
         assert done.out == "" or options
 
 
@@ -149,7 +149,9 @@ def test_signed_bytes_that_are_no_known_receipt_are_told_by_the_field(verify: An
         (json.dumps(signed(RECEIPT, OTHER)), ExitCode.FAULTY, "None of the keys has signed this receipt."),
     ],
 )
-def test_what_is_no_receipt_is_told_in_a_sentence(verify: Any, text: str, status: ExitCode, sentence: str) -> None:
+def test_a_file_that_is_not_a_receipt_is_reported_in_one_sentence(
+    verify: Any, text: str, status: ExitCode, sentence: str
+) -> None:
     done = verify(text)
     assert (done.status, done.out) == (status, "")
     assert sentence in done.err
@@ -157,14 +159,14 @@ def test_what_is_no_receipt_is_told_in_a_sentence(verify: Any, text: str, status
 
 
 @pytest.mark.parametrize("keys", [[], {}, {"keys": {}}, "keys"])
-def test_what_is_no_set_of_keys_is_told_in_a_sentence(verify: Any, keys: Any) -> None:
+def test_a_file_that_is_not_a_key_set_is_reported_in_one_sentence(verify: Any, keys: Any) -> None:
     done = verify(json.dumps(signed(RECEIPT)), keys=keys)
     assert (done.status, done.out) == (ExitCode.USAGE, "")
     assert "is not a key set." in done.err
 
 
 @pytest.mark.parametrize("issuer", ["", "nowhere", "file:///etc/passwd", "http://[::1", "http://\x1b[2J\x07/"])
-def test_an_issuer_that_is_no_address_is_told_without_terminal_controls(verify: Any, issuer: str) -> None:
+def test_an_invalid_issuer_is_printed_without_control_characters(verify: Any, issuer: str) -> None:
     done = verify(json.dumps(signed({**RECEIPT, "issuer": issuer})), keys=None)
     assert (done.status, done.out) == (ExitCode.NO_ANSWER, "")
     assert done.err.startswith("No response from ")

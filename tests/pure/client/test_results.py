@@ -1,4 +1,4 @@
-"""What the service answers as objects, and as tables in notebooks."""
+"""Responses of the service as objects, and as tables in notebooks."""
 
 from typing import Any
 
@@ -29,12 +29,12 @@ ENTRY: dict[str, Any] = {
 }
 
 
-def test_the_client_knows_which_states_are_the_last_ones() -> None:
+def test_the_client_knows_the_final_states() -> None:
     assert {str(status) for status in set(Status) - PENDING} == FINISHED
     assert {str(status) for status in UNCHARGED} == UNSUCCESSFUL
 
 
-def test_an_entry_is_a_table_in_a_notebook_and_nothing_in_it_is_markup() -> None:
+def test_an_entry_is_a_table_in_a_notebook_and_its_texts_are_escaped() -> None:
     entry = Entry.of(ENTRY, "https://kennel.example.org")
     assert (entry.finished, entry.page) == (True, "https://kennel.example.org/submissions/abc")
     assert entry.public is not None
@@ -46,18 +46,18 @@ def test_an_entry_is_a_table_in_a_notebook_and_nothing_in_it_is_markup() -> None
     assert '<a href="https://kennel.example.org/submissions/abc">' in html
 
 
-def test_numbers_beside_the_score_keep_four_significant_digits() -> None:
+def test_shown_numbers_keep_four_significant_digits() -> None:
     values = {"kid": 0.00012345, "fd_dinov2": 12345.6, "coverage": 0.0, "mifid": None}
     shown = [{"name": name, "value": value} for name, value in values.items()]
     entry = Entry.of({**ENTRY, "shown": shown}, "http://x")
     assert entry.shown == values
-    assert len({entry, Entry.of(entry.view, "http://x")}) == 1, "entries are keys"
+    assert len({entry, Entry.of(entry.view, "http://x")}) == 1, "entries are hashable"
     html = entry._repr_html_()
     for name, text in {"kid": "0.0001234", "fd_dinov2": "12346", "coverage": "0", "mifid": "-"}.items():
         assert f"<tr><td>{name}</td><td>{text}</td></tr>" in html
 
 
-def test_an_entry_with_faults_says_them_and_has_no_numbers() -> None:
+def test_an_entry_with_faults_shows_them_and_no_numbers() -> None:
     rejected = {**ENTRY, "status": "rejected", "reason": "Two.", "faults": ["a.png is grey"], "measurements": []}
     entry = Entry.of(rejected, "http://x")
     assert (entry.finished, entry.public, entry.faults) == (True, None, ("a.png is grey",))
@@ -85,7 +85,7 @@ def test_a_board_is_a_table_of_its_places() -> None:
     }
     view = {"competition": "dogs", "track": "public", "tau": None, "teams": 1, "shown_tracks": [], "entries": [place]}
     board = Board.of(view)
-    assert [(each.rank, each.team) for each in board.places] == [(1, "<i>us</i>")]
+    assert [(row.rank, row.team) for row in board.places] == [(1, "<i>us</i>")]
     assert "&lt;i&gt;us&lt;/i&gt;" in board._repr_html_()
 
 

@@ -1,4 +1,4 @@
-"""When a client tries again: with jitter, and not for ever."""
+"""Retries of the client: with jitter, and a limited number."""
 
 import asyncio
 from typing import Any
@@ -14,31 +14,31 @@ from kennel_client.steps import MAX_REQUEST_RETRIES, MAX_TRIES, RETRY_SECONDS, R
 GONE = Unreachable("Gone.")
 
 
-def test_pauses_grow_up_to_their_longest_and_start_over_after_progress() -> None:
+def test_pauses_grow_to_a_maximum_and_start_over_after_progress() -> None:
     retries = Retries(lambda: 1.0)
     assert [retries.seconds_after(GONE) for _ in range(9)] == [*RETRY_SECONDS, 30, 30]
     retries.reset()
     assert retries.seconds_after(GONE) == RETRY_SECONDS[0]
 
 
-def test_two_clients_that_lost_a_service_do_not_come_back_together() -> None:
+def test_two_clients_do_not_retry_at_the_same_time() -> None:
     first, second = Retries(), Retries()
     assert [first.seconds_after(GONE) for _ in range(9)] != [second.seconds_after(GONE) for _ in range(9)]
     early = Retries(lambda: 0.0)
     assert [early.seconds_after(GONE) for _ in RETRY_SECONDS] == [longest / 2 for longest in RETRY_SECONDS]
 
 
-def test_what_the_service_asks_for_is_waited() -> None:
+def test_a_client_waits_for_the_requested_time() -> None:
     busy = Refused(429, {"type": "urn:kennel:problem:too-often"}, retry_after=17)
     assert Retries().seconds_after(busy) == 17
 
 
 @pytest.mark.parametrize("status", [408, 429, 502, 504])
-def test_a_proxy_that_lost_patience_is_asked_again(status: int) -> None:
+def test_temporary_errors_of_a_proxy_are_retried(status: int) -> None:
     assert Retries().seconds_after(Refused(status, {})) > 0
 
 
-def test_a_proxy_that_takes_no_large_requests_is_named() -> None:
+def test_an_error_of_a_proxy_with_a_size_limit_names_the_proxy() -> None:
     with pytest.raises(Refused, match=r"^A proxy .* \(413\)"):
         require_success(httpx.Response(413, html="<h1>413 Request Entity Too Large</h1>"))
 
@@ -47,13 +47,13 @@ def test_a_proxy_that_takes_no_large_requests_is_named() -> None:
     "refusal",
     [Refused(409, {"type": "urn:kennel:problem:closed"}), Refused(404, {}), Refused(429, {"type": "x:daily"})],
 )
-def test_what_a_retry_cannot_cure_is_raised(refusal: Refused) -> None:
+def test_a_permanent_refusal_is_raised(refusal: Refused) -> None:
     with pytest.raises(Refused) as caught:
         Retries().seconds_after(refusal)
     assert caught.value is refusal
 
 
-def test_a_service_that_stays_away_is_given_up() -> None:
+def test_retries_end_if_the_service_stays_unavailable() -> None:
     retries = Retries()
     for _ in range(MAX_TRIES):
         retries.seconds_after(Refused(503, {}))
@@ -62,7 +62,7 @@ def test_a_service_that_stays_away_is_given_up() -> None:
 
 
 def refused(status: int, slug: str = "", retry_after: int | None = None) -> Refused:
-    """The service's answer with a problem; without a slug, a proxy's."""
+    """The service's response with a problem; without a slug, the response of a proxy."""
     return Refused(status, {"type": f"urn:kennel:problem:{slug}"} if slug else {}, retry_after=retry_after)
 
 
@@ -82,9 +82,9 @@ def refused(status: int, slug: str = "", retry_after: int | None = None) -> Refu
         (refused(409, "conflict"), set()),
     ],
 )
-def test_a_single_request_is_repeated_where_it_is_safe(refusal: Refused, repeated: set[str]) -> None:
+def test_a_single_request_is_repeated_if_that_is_safe(refusal: Refused, repeated: set[str]) -> None:
     methods = ("GET", "PUT", "POST", "DELETE", "PATCH")
-    assert {each for each in methods if is_repeatable(each, refusal)} == repeated
+    assert {method for method in methods if is_repeatable(method, refusal)} == repeated
 
 
 def test_a_key_makes_a_post_safe_and_a_file_makes_a_put_unsafe() -> None:
@@ -93,7 +93,7 @@ def test_a_key_makes_a_post_safe_and_a_file_makes_a_put_unsafe() -> None:
 
 
 class Flaky:
-    """Answers requests: fails so many times, then with ``{"done": true}``; notes their methods."""
+    """Fails the first ``failures`` requests, then answers ``{"done": true}``. Records the methods."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures
@@ -108,7 +108,7 @@ class Flaky:
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that a client takes, without waiting."""
+    """The pauses of a client, which does not wait."""
     taken: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -119,7 +119,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def get_with_both_clients(flaky: Flaky, pauses: list[float]) -> list[Any]:
-    """What a GET returns with the synchronous client, and with the other."""
+    """The results of a GET with the synchronous and the asynchronous client."""
     transport = httpx.MockTransport(flaky)
     with ApiClient("http://kennel.example.org") as client:
         client._http = httpx.Client(base_url=client._http.base_url, transport=transport)
@@ -133,7 +133,7 @@ def get_with_both_clients(flaky: Flaky, pauses: list[float]) -> list[Any]:
     return [first, asyncio.run(second())]
 
 
-def test_both_clients_ask_again_after_pauses(pauses: list[float]) -> None:
+def test_both_clients_retry_after_pauses(pauses: list[float]) -> None:
     flaky = Flaky(failures=2)
     assert get_with_both_clients(flaky, pauses) == [{"done": True}] * 2
     assert flaky.methods == ["GET"] * 4
@@ -141,7 +141,7 @@ def test_both_clients_ask_again_after_pauses(pauses: list[float]) -> None:
     assert all(longest / 2 <= pause <= longest for pause, longest in zip(pauses, RETRY_SECONDS, strict=False))
 
 
-def test_a_single_request_is_given_up_after_a_few_tries(pauses: list[float]) -> None:
+def test_a_single_request_fails_after_a_few_retries(pauses: list[float]) -> None:
     flaky = Flaky(failures=99)
     with pytest.raises(Unreachable):
         get_with_both_clients(flaky, pauses)

@@ -1,4 +1,4 @@
-"""Output where the terminal's encoding lacks characters, and cells that no spreadsheet runs."""
+"""Output to a terminal with an encoding that lacks characters, and cells that no spreadsheet runs."""
 
 import io
 import sys
@@ -20,7 +20,7 @@ LISTING = Listing([{"team": TEAM, "score": 1.5}], columns("team", "score"), "The
 
 @contextmanager
 def windows_pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.BytesIO]:
-    """Standard output as Python has it on Windows where it is redirected; what was written to it."""
+    """Redirect standard output as Python does on Windows; return the stream that receives the bytes."""
     written = io.BytesIO()
     with monkeypatch.context() as patch:
         stream = io.TextIOWrapper(written, encoding="cp1252", newline="")
@@ -30,7 +30,7 @@ def windows_pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.BytesIO]:
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_a_list_is_printed_whole(form: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_with_unencodable_characters_is_printed(form: Format, monkeypatch: pytest.MonkeyPatch) -> None:
     with windows_pipe(monkeypatch) as written:
         with exit_on_error():
             LISTING.print(form)
@@ -45,7 +45,7 @@ def test_a_list_is_printed_whole(form: Format, monkeypatch: pytest.MonkeyPatch) 
             assert printed.decode().startswith('[{"team": "\\ud83c\\udfc6 ')
 
 
-def test_a_text_is_printed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_with_unencodable_characters_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     with windows_pipe(monkeypatch) as written:
         with exit_on_error():
             Answer({}, TEAM).print("table")
@@ -68,10 +68,10 @@ def test_a_command_prints_any_file_name(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     "cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff20A"]
 )
-def test_what_begins_as_a_formula_does_is_text(cell: str) -> None:
+def test_a_cell_that_begins_like_a_formula_is_escaped(cell: str) -> None:
     assert escape_formula(cell) == f"'{cell}"
 
 
 @pytest.mark.parametrize("cell", ["", "Alpha = Beta", "a-b", "'quoted"])
-def test_all_else_stays_as_it_is(cell: str) -> None:
+def test_any_other_cell_is_not_changed(cell: str) -> None:
     assert escape_formula(cell) == cell

@@ -1,4 +1,4 @@
-"""Following an entry, step by step: resumed streams, and looks where no stream can be read."""
+"""Following an entry, step by step: resumed streams, and polling if no stream can be read."""
 
 import json
 from collections.abc import Sequence
@@ -16,19 +16,18 @@ BUSY = Refused(429, {"type": "urn:kennel:problem:too-many-streams", "title": "Yo
 
 
 def event(number: int, status: str) -> list[str]:
-    """The lines of an event."""
     return [f"id: {number}", f"data: {json.dumps({'status': status, 'over': status == 'scored'})}", ""]
 
 
 def view(status: str) -> httpx.Response:
-    """The entry, as a look sees it."""
+    """The response with an entry."""
     fields = {"status": status, "reason": None, "stage": None, "fraction": None, "queue_position": 2, "paused": False}
     return httpx.Response(200, json=fields)
 
 
 class Story:
-    """What happened while the steps of an operation had the given outcomes: for a stream its lines, or lines and the
-    error by which they end."""
+    """The events while the steps of an operation had the given outcomes. The outcome of a stream is its lines, with an
+    error or a status at the end."""
 
     def __init__(self, streams: Sequence[Sequence[Any]], looks: Sequence[httpx.Response | Refused] = ()) -> None:
         self.seen: list[str] = []
@@ -52,36 +51,36 @@ class Story:
             return next(self._looks)
         assert isinstance(step, Listen)
         self.resumed_after.append(step.headers.get("Last-Event-ID", ""))
-        for each in next(self._streams):
-            if isinstance(each, Refused | int):
-                return each
-            step.read(each)
+        for item in next(self._streams):
+            if isinstance(item, Refused | int):
+                return item
+            step.read(item)
         return 200
 
 
-def test_a_stream_that_breaks_off_is_resumed() -> None:
+def test_an_interrupted_stream_is_resumed() -> None:
     story = Story([[*event(7, "queued"), GONE], [*event(8, "scoring"), "id: 9"], event(9, "scored")])
     assert story.seen == ["queued", "scoring", "scored"]
     assert story.resumed_after == ["", "7", "8"]
     assert (len(story.pauses), max(story.pauses) <= 0.5, story.said) == (2, True, [])
 
 
-def test_a_state_that_was_the_last_one_ends_it() -> None:
+def test_a_final_state_ends_the_stream() -> None:
     assert Story([[*event(7, "queued")], [204]]).seen == ["queued"]
 
 
 @pytest.mark.parametrize("nothing", [["<html>", ""], [BUSY], [GONE]])
-def test_where_no_stream_can_be_read_the_entry_is_looked_at_now_and_then(nothing: list[Any]) -> None:
+def test_without_a_readable_stream_the_entry_is_polled(nothing: list[Any]) -> None:
     story = Story([nothing, nothing, event(9, "scored")], [view("queued"), view("scoring")])
     assert story.seen == ["queued", "scoring", "scored"]
     assert story.pauses == [LOOK_SECONDS] * 2
     (line,) = story.said
     assert line.startswith("No event stream (")
     assert line.endswith("): polling every 10 s instead.")
-    assert Story([nothing], [view("failed")]).seen == ["failed"], "a look sees the end as well"
+    assert Story([nothing], [view("failed")]).seen == ["failed"], "polling also sees the final state"
 
 
-def test_a_service_that_is_gone_is_given_up() -> None:
+def test_waiting_fails_if_the_service_stays_unreachable() -> None:
     streams, looks = [[GONE]] * (MAX_TRIES + 1), [GONE] * MAX_TRIES
     with pytest.raises(Unreachable):
         Story(streams, looks)
@@ -89,6 +88,6 @@ def test_a_service_that_is_gone_is_given_up() -> None:
         Story(streams[1:], looks)
 
 
-def test_an_unknown_entry_is_an_error_at_once() -> None:
+def test_an_unknown_entry_is_an_immediate_error() -> None:
     with pytest.raises(Refused, match="There is no submission"):
         Story([[Refused(404, {"type": "urn:kennel:problem:no-submission", "title": "There is no submission."})]])

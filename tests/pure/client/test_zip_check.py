@@ -1,5 +1,5 @@
-"""A participant's check of a zip, with Pillow and without it; that it finds what the service finds, see
-``tests/pure/archive/test_deep_check.py``."""
+"""A participant's check of a zip, with and without Pillow. ``tests/pure/archive/test_deep_check.py`` tests that it
+finds the same faults as the service."""
 
 import sys
 import zlib
@@ -15,7 +15,7 @@ SPEC = ImageSpec(4, 8)
 SOUND = png(random_images(1)[0])
 PACKED = zlib.compress(rows(random_images(1)[0]))
 NO_SUCH_FILTER = png_of_chunks(header(8, 8), zlib.compress(b"\x09" + rows(random_images(1)[0])[1:]))
-"""A PNG in which only the pixels are wrong: its first row is filtered by a method that does not exist."""
+"""A PNG with wrong pixels only: the first row has a filter type that does not exist."""
 FAULTS = {
     "wrong-size.png": (png(random_images(1, 9)[0]), "is 9x9, not 8x8"),
     "grey.png": (png_of_chunks(header(8, 8, colour=0), PACKED), "is greyscale"),
@@ -25,13 +25,13 @@ FAULTS = {
 
 
 def without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a machine where Pillow is not installed."""
+    """Simulate a machine without Pillow."""
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.delitem(sys.modules, "kennel_client.archive.png_pixels", raising=False)
 
 
 @pytest.mark.parametrize("pillow", [True, False])
-def test_it_says_whether_it_has_decoded_pixels(monkeypatch: pytest.MonkeyPatch, pillow: bool) -> None:
+def test_the_check_reports_whether_it_decoded_pixels(monkeypatch: pytest.MonkeyPatch, pillow: bool) -> None:
     if not pillow:
         without_pillow(monkeypatch)
     steps: list[tuple[int, int]] = []
@@ -43,7 +43,7 @@ def test_it_says_whether_it_has_decoded_pixels(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize("pillow", [True, False])
-def test_faults_outside_of_the_pixels_are_found_either_way(monkeypatch: pytest.MonkeyPatch, pillow: bool) -> None:
+def test_faults_outside_the_pixels_are_found_without_pillow(monkeypatch: pytest.MonkeyPatch, pillow: bool) -> None:
     if not pillow:
         without_pillow(monkeypatch)
     with pytest.raises(Invalid) as caught:
@@ -54,11 +54,11 @@ def test_faults_outside_of_the_pixels_are_found_either_way(monkeypatch: pytest.M
 
 
 def sorted_faults() -> list[tuple[bytes, str]]:
-    """In canonical order, in which they are reported."""
+    """The faults in canonical order, in which they are reported."""
     return [FAULTS[name] for name in sorted(FAULTS)]
 
 
-def test_wrong_pixels_are_found_by_pillow_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_pixels_are_found_only_with_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong() -> object:
         return check_zip(zipped([*pngs(3), ("x.png", NO_SUCH_FILTER)]), SPEC)
 

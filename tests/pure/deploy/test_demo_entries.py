@@ -30,12 +30,11 @@ SIZE = 12
 
 
 def rng_of(seed: int = 0) -> np.random.Generator:
-    """A generator of random numbers."""
     return np.random.default_rng(seed)
 
 
 def smooth_images(count: int) -> Pixels:
-    """Smooth images with a little noise, all different, well inside the grey levels: nothing is clipped."""
+    """Different smooth images with a little noise, with grey levels so central that nothing is clipped."""
     rng = rng_of(5)
     grid = np.linspace(0, np.pi, SIZE)
     waves = np.stack([np.outer(np.cos(a * grid), np.cos(b * grid)) for a in range(4) for b in range(4)])
@@ -46,12 +45,10 @@ def smooth_images(count: int) -> Pixels:
 
 @pytest.fixture
 def train() -> Pixels:
-    """60 images to train on."""
     return smooth_images(60)
 
 
 def rows_of(images: Pixels) -> set[bytes]:
-    """The images as a set of their bytes."""
     return {image.tobytes() for image in images}
 
 
@@ -63,7 +60,7 @@ def share_in(images: Pixels, train: Pixels) -> float:
 
 def distance_to(images: Pixels, train: Pixels) -> NDArray[np.float64]:
     """Root mean square difference, in grey levels, of each image from its nearest training image."""
-    a, b = (each.reshape(len(each), -1).astype(np.float64) for each in (images, train))
+    a, b = (pixels.reshape(len(pixels), -1).astype(np.float64) for pixels in (images, train))
     return np.asarray(np.sqrt(((a[:, None] - b[None]) ** 2).mean(axis=2)).min(axis=1))
 
 
@@ -72,7 +69,7 @@ each_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.k
 
 @each_entry
 @pytest.mark.parametrize("count", [1, 25, 150])
-def test_an_entry_is_as_many_images_as_asked_for(entry: DemoEntry, count: int, train: Pixels) -> None:
+def test_an_entry_has_the_requested_number_of_images(entry: DemoEntry, count: int, train: Pixels) -> None:
     images = entry.generate(train, count, rng_of())
     assert images.shape == (count, SIZE, SIZE, 3)
     assert images.dtype == np.uint8
@@ -98,7 +95,7 @@ def test_only_copies_and_half_copies_equal_training_images(entry: DemoEntry) -> 
     assert share_in(images, either_way) == expected
 
 
-def test_the_table_is_what_the_demo_promises() -> None:
+def test_the_table_has_the_kinds_of_entries_that_the_demo_promises() -> None:
     assert len(ENTRIES) >= 12
     assert len({entry.key for entry in ENTRIES}) == len({entry.team for entry in ENTRIES}) == len(ENTRIES)
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry.key) for entry in ENTRIES)
@@ -117,7 +114,7 @@ def test_the_first_three_entries_are_enough_to_choose_a_threshold() -> None:
     assert labels & {"aug", "sup", "ae", "mgan"}
 
 
-def test_copies_repeat_only_where_they_must(train: Pixels) -> None:
+def test_copies_repeat_only_if_the_training_set_is_too_small(train: Pixels) -> None:
     assert len(rows_of(copies(train, len(train), rng_of()))) == len(train)
     many = copies(train, 3 * len(train), rng_of())
     assert share_in(many, train) == 1
@@ -129,30 +126,30 @@ def test_mirrored_copies_are_mirror_images(train: Pixels) -> None:
     assert share_in(np.ascontiguousarray(images[:, :, ::-1]), train) == 1
 
 
-def test_noise_has_the_deviation_asked_for() -> None:
+def test_noise_has_the_requested_deviation() -> None:
     grey = np.full((4, 32, 32, 3), 128, np.uint8)
     difference = noisy(grey, 20, rng_of(), deviation=6.0).astype(float) - 128
     assert difference.mean() == pytest.approx(0, abs=0.1)
     assert difference.std() == pytest.approx(6, abs=0.1)
 
 
-def test_a_crop_is_a_smaller_piece_at_full_size() -> None:
+def test_a_crop_is_a_smaller_region_at_full_size() -> None:
     ramp = np.repeat(np.arange(0, 240, 240 // SIZE, dtype=np.uint8)[None, :, None], SIZE, axis=0)
     ramps = np.repeat(ramp[None], 3, axis=3).repeat(5, axis=0)
     assert np.array_equal(cropped(ramps, 5, rng_of(), min_share=1.0, max_share=1.0), ramps)
     half = cropped(ramps, 30, rng_of(), min_share=0.5, max_share=0.5).astype(int)
     assert np.ptp(half, axis=2).max() == pytest.approx(np.ptp(ramp) / 2, abs=15)
-    assert len(np.unique(half[:, 0, 0, 0])) > 3, "crops are taken from different places"
+    assert len(np.unique(half[:, 0, 0, 0])) > 3, "crops come from different places"
 
 
-def test_a_blend_lies_between_two_images_nearer_to_the_first() -> None:
+def test_a_blend_is_between_two_images() -> None:
     black_and_white = np.stack([np.zeros((4, 4, 3), np.uint8), np.full((4, 4, 3), 200, np.uint8)])
     shares = blended(black_and_white, 400, rng_of(), max_share=0.8)[:, 0, 0, 0] / 200
     assert shares.min() == pytest.approx(0.2, abs=0.01)
     assert shares.max() == pytest.approx(0.8, abs=0.01)
 
 
-def test_principal_components_give_back_the_training_images(train: Pixels) -> None:
+def test_principal_components_reproduce_the_training_images(train: Pixels) -> None:
     space = pixel_space_of(train, None, rng_of())
     assert space.codes.shape == (60, 59)
     assert np.allclose(space.axes @ space.axes.T, np.eye(59), atol=1e-3)
@@ -170,7 +167,7 @@ def test_reconstruction_is_the_best_of_its_rank(train: Pixels) -> None:
         assert error == pytest.approx(best, rel=0.05)
 
 
-def test_a_kernel_density_is_a_dial_from_copies_to_noise(train: Pixels) -> None:
+def test_the_bandwidth_of_a_kernel_density_goes_from_copies_to_noise(train: Pixels) -> None:
     assert share_in(kernel_density(train, 60, rng_of(), bandwidth=0.0), train) == 1
     distances = [
         distance_to(kernel_density(train, 60, rng_of(), bandwidth=bandwidth), train).mean()
@@ -186,14 +183,14 @@ def test_a_kernel_density_adds_the_training_covariance(train: Pixels) -> None:
     assert drawn == pytest.approx(spread * np.sqrt(2), rel=0.03)
 
 
-def test_a_gaussian_has_the_training_mean_and_only_the_kept_components(train: Pixels) -> None:
+def test_a_gaussian_has_the_training_mean_and_first_components(train: Pixels) -> None:
     images = gaussian(train, 3000, rng_of(), rank=5).reshape(3000, -1).astype(float)
     space = pixel_space_of(train, 5, rng_of())
     centred = images - space.mean
     assert np.abs(centred.mean(axis=0)).max() < 2
     codes = centred @ space.axes.T
     assert np.allclose(codes.std(axis=0), space.deviations, rtol=0.06)
-    assert (centred - codes @ space.axes).std() < 0.5, "nothing is left but rounding"
+    assert (centred - codes @ space.axes).std() < 0.5, "the rest is only rounding"
 
 
 def test_a_mixture_finds_the_clusters() -> None:
@@ -201,12 +198,12 @@ def test_a_mixture_finds_the_clusters() -> None:
     dark, light = (rng.normal(level, 3, (40, 6, 6, 3)) for level in (60, 190))
     images = mixture(np.concatenate([dark, light]).astype(np.uint8), 200, rng, rank=1, parts=2)
     level = images.mean(axis=(1, 2, 3))
-    assert ((level > 110) & (level < 140)).mean() < 0.02, "one normal distribution would have a quarter there"
+    assert ((level > 110) & (level < 140)).mean() < 0.02, "a single normal distribution would have a quarter there"
     assert 70 <= (level < 125).sum() <= 130
 
 
 @pytest.mark.parametrize("count", [40, 41])
-def test_half_copied_is_never_more_than_half_copies(count: int, train: Pixels) -> None:
+def test_half_copied_has_at_most_half_copies(count: int, train: Pixels) -> None:
     images = half_copied(train, count, rng_of(), rank=20)
     known = rows_of(train)
     copied = [image.tobytes() in known for image in images]
@@ -227,10 +224,10 @@ def test_half_copied_is_never_more_than_half_copies(count: int, train: Pixels) -
 def test_the_batch_size_changes_nothing(
     generate: Callable[[Pixels, np.random.Generator], Pixels], train: Pixels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = generate(train, rng_of())
+    in_one_batch = generate(train, rng_of())
     monkeypatch.setattr(generators, "BATCH", 7)
     in_batches = generate(train, rng_of())
-    assert np.abs(at_once.astype(int) - in_batches).max() <= 1, "but for the rounding of a matrix product"
+    assert np.abs(in_one_batch.astype(int) - in_batches).max() <= 1, "only the rounding of a matrix product differs"
 
 
 def test_a_large_training_set_is_subsampled_before_a_fit(train: Pixels, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The demo's summary of evidence: signs found, missing ones, false alarms, failures."""
+"""The demo's summary of evidence: signs found, signs missing, false alarms and failures."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ BY_KEY = {entry.key: entry for entry in ENTRIES}
 
 
 def evidence_with(*signs: str, state: str = "done") -> dict[str, Any]:
-    """An answer about one track."""
+    """The evidence of one track."""
     return {"state": state, "signs": [{"name": name, "words": f"The {name} of it."} for name in signs]}
 
 
-def test_the_table_of_entries_names_signs_that_there_are() -> None:
+def test_the_table_of_entries_names_existing_signs() -> None:
     assert {name for entry in ENTRIES for name in entry.expected_signs} <= {sign.name for sign in SIGNS}
     honest = {entry.key: entry.expected_signs for entry in ENTRIES if entry.label == "legitimate"}
     assert {key: names for key, names in honest.items() if names} == {}
@@ -61,14 +61,14 @@ def test_signs_found_and_signs_missing() -> None:
 
 
 class Client:
-    """Answers that evidence runs, and then that it is done."""
+    """A client that gets the state "running" for two requests, and then "done"."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.requests = 0
         self.paths: list[str] = []
 
     def run(self, operation: Operation[Any]) -> Any:
-        """Take the steps of an operation, without any pause."""
+        """Take the steps of an operation without pauses."""
         outcome = None
         while True:
             try:
@@ -78,22 +78,21 @@ class Client:
             outcome = self._answer(step.path) if isinstance(step, Request) else None
 
     def _answer(self, path: str) -> httpx.Response:
-        """The third look finds it."""
-        self.asked += 1
+        self.requests += 1
         self.paths.append(path)
         assert path.startswith("/submissions/s")
-        return httpx.Response(200, json=evidence_with(state="running" if self.asked <= 2 else "done"))
+        return httpx.Response(200, json=evidence_with(state="running" if self.requests <= 2 else "done"))
 
 
-def test_it_waits_for_all_evidence() -> None:
+def test_the_demo_waits_for_all_evidence() -> None:
     client: Any = Client()
     answers = evidence.wait_for_evidence(client, ["s1"], TRACK_KINDS, console=Console(quiet=True))
     assert answers["s1"]["private"]["state"] == "done"
-    assert client.asked == 4
+    assert client.requests == 4
 
 
-def test_it_asks_for_one_unfinished_entry_at_a_time() -> None:
-    """All of them every second would exceed the service's limit of requests."""
+def test_the_demo_polls_one_unfinished_entry_at_a_time() -> None:
+    """Polling all of them every second would exceed the service's rate limit."""
     client: Any = Client()
     answers = evidence.wait_for_evidence(client, ["s1", "s2", "s3"], TRACK_KINDS, console=Console(quiet=True))
     assert set(answers) == {"s1", "s2", "s3"}

@@ -1,4 +1,4 @@
-"""The demo's photographs: three parts that share no pixel, balanced, and the same every time."""
+"""The demo's photographs: three balanced, reproducible parts that share no pixel."""
 
 from collections import Counter
 from hashlib import sha256
@@ -22,18 +22,16 @@ from scorer.errors import Invalid, Unavailable
 
 @pytest.fixture(scope="module")
 def shipped() -> Photographs:
-    """The parts as the demo cuts them."""
     return bundled_photographs(0)
 
 
 def parts_of(cut: Photographs) -> list[Tiles]:
-    """The three parts."""
     return [getattr(cut, part) for part in PARTS]
 
 
 def hashes(tiles: Tiles, *, mirrored: bool = False) -> list[bytes]:
     """SHA-256 of each image, or of its mirror image."""
-    return [sha256((each[:, ::-1] if mirrored else each).tobytes()).digest() for each in tiles.images]
+    return [sha256((image[:, ::-1] if mirrored else image).tobytes()).digest() for image in tiles.images]
 
 
 def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
@@ -55,11 +53,11 @@ def test_every_tile_is_an_rgb_image_with_a_source_and_a_rectangle(shipped: Photo
 
 
 def test_no_tile_equals_another_or_its_mirror(shipped: Photographs) -> None:
-    plain = [each for part in parts_of(shipped) for each in hashes(part)]
-    mirrored = [each for part in parts_of(shipped) for each in hashes(part, mirrored=True)]
+    plain = [digest for part in parts_of(shipped) for digest in hashes(part)]
+    mirrored = [digest for part in parts_of(shipped) for digest in hashes(part, mirrored=True)]
     assert len(set(plain)) == len(plain)
-    itself_mirrored = {a for a, b in zip(plain, mirrored, strict=True) if a == b}
-    assert set(plain) & set(mirrored) <= itself_mirrored
+    symmetric = {a for a, b in zip(plain, mirrored, strict=True) if a == b}
+    assert set(plain) & set(mirrored) <= symmetric
 
 
 def test_no_two_parts_share_a_pixel_of_a_photograph(shipped: Photographs) -> None:
@@ -74,31 +72,31 @@ def test_no_two_parts_share_a_pixel_of_a_photograph(shipped: Photographs) -> Non
 def test_tiles_of_one_scale_do_not_overlap_inside_a_part(shipped: Photographs) -> None:
     tiles = shipped.train
     for source in set(tiles.sources):
-        mine = [r for r, name in zip(tiles.rectangles, tiles.sources, strict=True) if name == source]
-        native = [r for r in mine if abs(r.right - r.left - 64) < 1e-9]
+        rectangles = [r for r, name in zip(tiles.rectangles, tiles.sources, strict=True) if name == source]
+        native = [r for r in rectangles if abs(r.right - r.left - 64) < 1e-9]
         assert len(native) > 1
         assert not any(overlap(a, b) for i, a in enumerate(native) for b in native[:i]), source
 
 
-def test_a_native_tile_is_the_photographs_own_pixels(shipped: Photographs) -> None:
-    files = {Path(each.file).stem: each.file for each in BUNDLED_PHOTOGRAPHS}
+def test_a_native_tile_has_the_unscaled_pixels_of_its_photograph(shipped: Photographs) -> None:
+    files = {Path(photograph.file).stem: photograph.file for photograph in BUNDLED_PHOTOGRAPHS}
     tiles = shipped.held_out
     i = next(i for i, r in enumerate(tiles.rectangles) if r.right - r.left == 64 == r.bottom - r.top)
-    with Image.open(module._path_in_wheel(files[tiles.sources[i]])) as photograph:
-        cut = np.asarray(photograph.convert("RGB").crop(tiles.rectangles[i]))
+    with Image.open(module._path_in_wheel(files[tiles.sources[i]])) as image:
+        cut = np.asarray(image.convert("RGB").crop(tiles.rectangles[i]))
     assert np.array_equal(cut, tiles.images[i])
 
 
-def test_no_photograph_gives_more_than_its_share(shipped: Photographs) -> None:
+def test_no_photograph_gives_too_many_tiles(shipped: Photographs) -> None:
     for name in PARTS:
         counts = Counter(getattr(shipped, name).sources)
         assert max(counts.values()) <= MAX_TILES_PER_PHOTOGRAPH[name]
     assert max(Counter(shipped.train.sources).values()) < 0.15 * len(shipped.train)
 
 
-def test_every_photograph_is_used_and_the_held_out_part_has_unseen_ones(shipped: Photographs) -> None:
+def test_every_photograph_is_used_and_some_only_in_the_held_out_part(shipped: Photographs) -> None:
     used = {source for part in parts_of(shipped) for source in part.sources}
-    assert used == {Path(each.file).stem for each in BUNDLED_PHOTOGRAPHS}
+    assert used == {Path(photograph.file).stem for photograph in BUNDLED_PHOTOGRAPHS}
     unseen = [source for source in shipped.held_out.sources if source not in shipped.train.sources]
     assert 0.2 < len(unseen) / len(shipped.held_out) < 0.5
 
@@ -109,8 +107,8 @@ def test_near_constant_tiles_are_dropped(shipped: Photographs) -> None:
         assert spread.min() >= MIN_TILE_CONTRAST - 1e-6
 
 
-def test_the_seed_decides_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [each for each in BUNDLED_PHOTOGRAPHS if Path(each.file).stem in {"retina", "text"}]
+def test_the_parts_depend_only_on_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [photograph for photograph in BUNDLED_PHOTOGRAPHS if Path(photograph.file).stem in {"retina", "text"}]
     monkeypatch.setattr(module, "BUNDLED_PHOTOGRAPHS", few)
     one, same, other = bundled_photographs(0), bundled_photographs(0), bundled_photographs(1)
     for part in PARTS:
@@ -119,10 +117,10 @@ def test_the_seed_decides_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> N
         assert getattr(one, part).rectangles == getattr(same, part).rectangles
         assert len(getattr(one, part)) == len(getattr(other, part))
         assert not np.array_equal(getattr(one, part).images, getattr(other, part).images)
-    assert set(one.train.rectangles) != set(other.train.rectangles), "another choice, not only another order"
+    assert set(one.train.rectangles) != set(other.train.rectangles), "the choice differs, not only the order"
 
 
-def test_scaling_a_region_reads_nothing_beyond_its_border() -> None:
+def test_scaling_a_region_reads_no_pixel_outside_it() -> None:
     pixels = np.zeros((128, 256, 3), np.uint8)
     pixels[:, 128:] = 255
     photograph = Image.fromarray(pixels)
@@ -132,7 +130,7 @@ def test_scaling_a_region_reads_nothing_beyond_its_border() -> None:
     assert left[0].rectangle == (0, 0, 128, 128)
 
 
-def test_identity_is_shared_by_mirror_images_only() -> None:
+def test_only_mirror_images_have_the_same_identity() -> None:
     image = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
     assert identity_up_to_mirror(image) == identity_up_to_mirror(image[:, ::-1])
     assert identity_up_to_mirror(image) != identity_up_to_mirror(image[::-1])
@@ -146,7 +144,7 @@ def test_a_missing_wheel_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def a_folder(where: Path, photographs: int = 14, size: tuple[int, int] = (80, 48), suffix: str = "png") -> Path:
-    """A folder of made-up photographs, every pixel of each different from all others'."""
+    """A folder with photographs of random pixels."""
     rng = np.random.default_rng(7)
     (where / "more").mkdir(parents=True)
     for i in range(photographs):
@@ -212,7 +210,7 @@ def test_an_unusable_folder_is_one_clear_error(
     assert str(folder) in error.value.message
 
 
-def test_a_folder_that_is_not_there_and_a_file_that_is_no_photograph(tmp_path: Path) -> None:
+def test_a_missing_folder_or_an_unreadable_photograph_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="is not a folder"):
         photographs_in(tmp_path / "nowhere")
     folder = a_folder(tmp_path / "mine")

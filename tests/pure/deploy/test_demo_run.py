@@ -1,4 +1,4 @@
-"""The demo's frame: its total time, its folder, and its report while visitors submit entries."""
+"""The demo's run: its total time, its folder, and its report while visitors submit entries."""
 
 import io
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ PLAN = DemoPlan(folder=None, images=50, entries=1, full=True)
 
 @contextmanager
 def opened(value: Any) -> Iterator[Any]:
-    """``value``, for a block."""
+    """``value`` as a context manager."""
     yield value
 
 
 @pytest.fixture
 def stubbed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The demo without photographs, service and competition; its clock shows 100 s, then 497.4 s."""
+    """The demo without photographs, service and competition. Its clock shows 100 s, then 497.4 s."""
     supervisor = SimpleNamespace(failure=None, run=lambda: 0)
     service = SimpleNamespace(start_service=lambda *_, **__: SimpleNamespace(url="http://kennel"))
     clock = iter((100.0, 497.4, 0.0))
@@ -52,7 +52,7 @@ def test_the_total_time_is_the_last_line(leave: bool, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("stubbed")
-def test_a_folder_of_a_development_version_stays_and_another_is_used(
+def test_a_folder_of_a_development_version_is_not_used(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = tmp_path / "demo", tmp_path / "demo-2"
@@ -75,11 +75,9 @@ def test_a_folder_of_a_development_version_stays_and_another_is_used(
 
 
 @pytest.mark.usefixtures("stubbed")
-def test_what_else_keeps_the_service_from_starting_ends_the_demo(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_other_failure_to_start_the_service_ends_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def start_service(*_: Any, **__: Any) -> Any:
-        raise Unavailable("port-in-use", "Something else listens on port 8000.")
+        raise Unavailable("port-in-use", "Another process listens on port 8000.")
 
     monkeypatch.setattr(run, "service", SimpleNamespace(start_service=start_service))
     with pytest.raises(Unavailable, match="port 8000"):
@@ -95,7 +93,7 @@ def test_what_else_keeps_the_service_from_starting_ends_the_demo(
         (4503.0, "The demo took 75 min 3 s."),
     ],
 )
-def test_seconds_below_a_minute_stand_alone(seconds: float, line: str) -> None:
+def test_a_total_below_a_minute_is_in_seconds(seconds: float, line: str) -> None:
     assert run.total_time_line(seconds) == line
 
 
@@ -111,7 +109,7 @@ def line(team: str, rank: int, submission_id: str) -> dict[str, Any]:
     }
 
 
-def test_a_visitors_entry_is_on_the_board_and_nothing_is_expected_of_it() -> None:
+def test_a_visitors_entry_is_on_the_board_without_an_expectation() -> None:
     escapes = next(entry for entry in ENTRIES if entry.expected == "escapes")
     benchmark = {**line("Photographs", 0, "b"), "memorization_distance": 0.1}
     board = {
@@ -148,8 +146,8 @@ def test_a_report_that_fails_leaves_the_service_running(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_pages_have_sign_in_links_on_a_terminal_alone(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a log they would be secrets that others read."""
+def test_pages_have_sign_in_links_only_on_a_terminal(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a log, others could read these secrets."""
     monkeypatch.setattr(service, "sign_in_address", lambda *_: "http://kennel/signin/link#secret")
     running: Any = SimpleNamespace(url="http://kennel", settings=None)
     client: Any = None

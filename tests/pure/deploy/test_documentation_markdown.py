@@ -1,4 +1,4 @@
-"""Descriptions as Markdown of generated pages: code and links stay, everything else is escaped."""
+"""Descriptions become Markdown of generated pages: code and links stay, everything else is escaped."""
 
 import pytest
 
@@ -17,5 +17,5 @@ from deploy.documentation.markdown import text
         ("`[not](a-link)`", "`[not](a-link)`"),
     ],
 )
-def test_code_and_links_stay_and_all_else_is_escaped(description: str, expected: str | None) -> None:
+def test_code_and_links_stay_and_everything_else_is_escaped(description: str, expected: str | None) -> None:
     assert text(description) == (expected or description)

@@ -1,4 +1,4 @@
-"""``kennel up``: what its parts take over from where it was started, its address, and what it prints."""
+"""``kennel up``: the environment of its processes, its address, and its output."""
 
 import sys
 from pathlib import Path
@@ -18,9 +18,7 @@ from worker.runtime import device_probe
 WORKERS = {"checker", "scorer", "analyst"}
 
 
-def test_relative_paths_stay_those_of_the_folder_it_was_started_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_paths_refer_to_the_folder_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     given = {
         "KENNEL_WEIGHTS_DIR": "weights",
@@ -35,8 +33,8 @@ def test_relative_paths_stay_those_of_the_folder_it_was_started_in(
     }
 
 
-def test_parts_import_the_code_that_started_them(tmp_path: Path) -> None:
-    """Uvicorn and Celery would look in the working directory first."""
+def test_child_processes_import_the_code_of_their_parent(tmp_path: Path) -> None:
+    """Uvicorn and Celery would otherwise search the working directory first."""
     for child in service_children({"PYTHONPATH": "/other", "KENNEL_DEVICE": "cuda"}, tmp_path, 8000):
         assert child.cwd == Path("/")
         assert child.env is not None
@@ -53,10 +51,10 @@ def test_parts_import_the_code_that_started_them(tmp_path: Path) -> None:
         ({"KENNEL_DEVICE": "cpu"}, False, "cpu", {"scorer"}),
     ],
 )
-def test_a_working_gpu_has_a_scoring_worker_unless_none_is_wanted(
+def test_a_working_gpu_gets_a_scoring_worker_unless_disabled(
     asked: dict[str, str], faulty: bool, device: str, workers: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``auto`` is what workers compute on by themselves; a GPU that does not compute is none."""
+    """With ``auto``, workers choose their device. A faulty GPU does not count."""
     monkeypatch.setattr(device_probe, "DRIVER", (tmp_path,))
     monkeypatch.setattr(device_probe, "device_fault", lambda _: "It is lost." if faulty else None)
     environment = environment_of_parts(DataFolder(tmp_path, lock=0), asked, {})
@@ -69,13 +67,13 @@ def test_a_working_gpu_has_a_scoring_worker_unless_none_is_wanted(
     assert environment["KENNEL_WORKER_PROCESSES"] == str(sum(started))
 
 
-def test_the_operator_counts_worker_processes_of_other_machines_too(tmp_path: Path) -> None:
+def test_the_setting_counts_worker_processes_of_other_machines(tmp_path: Path) -> None:
     asked = {"KENNEL_DEVICE": "cpu", "KENNEL_WORKER_PROCESSES": "9"}
     assert environment_of_parts(DataFolder(tmp_path, lock=0), asked, {})["KENNEL_WORKER_PROCESSES"] == "9"
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_link_to_sign_in_is_shown_on_a_terminal_and_in_no_log(
+def test_a_sign_in_link_is_shown_on_a_terminal_and_in_no_log(
     terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
@@ -95,7 +93,7 @@ def test_a_link_to_sign_in_is_shown_on_a_terminal_and_in_no_log(
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.5"])
-def test_an_address_that_others_reach_needs_a_public_url(host: str) -> None:
+def test_an_address_for_other_machines_needs_a_public_url(host: str) -> None:
     with pytest.raises(Unavailable, match="speaks HTTP without TLS") as refused:
         service.require_public_url(host, {})
     assert refused.value.slug == "no-public-url"
@@ -103,12 +101,12 @@ def test_an_address_that_others_reach_needs_a_public_url(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_this_machine_alone_needs_none(host: str) -> None:
+def test_a_local_address_needs_no_public_url(host: str) -> None:
     service.require_public_url(host, {})
 
 
 @pytest.mark.parametrize(("host", "asked"), [("0.0.0.0", "127.0.0.1"), ("10.0.0.5", "10.0.0.5")])
-def test_the_web_process_listens_there_and_is_asked_where_it_can_be(
+def test_the_web_process_is_polled_at_an_address_that_works(
     host: str, asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "_is_healthy", lambda url: url == f"http://{asked}:8123/api/v1/ready")

@@ -1,4 +1,4 @@
-"""Closest pairs of images, upright or mirrored, and the images that evidence names as examples."""
+"""Closest pairs of images, upright or mirrored, and the example images of evidence."""
 
 import io
 
@@ -15,20 +15,20 @@ from tests.factories import noise_images, zip_of
 
 
 def named(*pairs_: tuple[int, int]) -> list[dict[str, object]]:
-    """A measurement's pairs (image, reference)."""
+    """Pairs (image, reference) in the form of a measurement."""
     return [
         {"image": image, "reference": reference, "reference_name": f"0a/{reference}.png", "distance": 0.1}
         for image, reference in pairs_
     ]
 
 
-def test_a_mirrored_match_is_marked_and_shown_the_same_way_round() -> None:
+def test_a_mirrored_match_is_marked_and_shown_in_the_same_direction() -> None:
     references = dict(enumerate(noise_images(1, 4)))
     images = {0: references[2], 1: mirror_images(references[3][None])[0], 5: noise_images(9, 1)[0]}
     straight, turned, other = closest_pairs._pairs(named((0, 2), (1, 3), (5, 0), (7, 1)), images, references)
     assert (straight.difference, straight.is_mirrored, straight.reference_name) == (0.0, False, "2.png")
     assert (turned.mirrored_difference, turned.is_mirrored) == (0.0, True)
-    assert [each.number for each in (straight, turned, other)] == [1, 2, 3]
+    assert [match.number for match in (straight, turned, other)] == [1, 2, 3]
     picture = np.asarray(Image.open(io.BytesIO(closest_pairs.pairs_sheet([straight, turned, other]))))
     assert picture.shape == (32, 48, 3)
     assert (picture[:16, :32] == picture[16:, :32]).all()
@@ -39,10 +39,10 @@ def test_a_mirrored_match_is_marked_and_shown_the_same_way_round() -> None:
 def test_difference_is_in_grey_levels() -> None:
     one = np.full((4, 4, 3), 10, np.uint8)
     assert closest_pairs.difference(one, one + 7) == 7.0
-    assert closest_pairs.difference(one + 7, one) == 7.0  # no wrapping around of unsigned numbers
+    assert closest_pairs.difference(one + 7, one) == 7.0  # unsigned numbers do not wrap around
 
 
-def test_images_are_picked_by_their_places() -> None:
+def test_images_are_selected_by_their_positions() -> None:
     images = noise_images(3, 12)
     file = io.BytesIO(zip_of(images))
     listing = list_images(file, ImageSpec(12, 16))
@@ -55,11 +55,11 @@ def test_images_are_picked_by_their_places() -> None:
 
 
 def pair(number: int, set_: str) -> dict[str, object]:
-    """An example as evidence has it."""
+    """An example in the form of evidence."""
     return {"generated": f"{number}.png", "reference": f"{set_}/a/{number}.png", "distance": 0.5, "mirrored": True}
 
 
-def test_what_details_name_is_in_groups() -> None:
+def test_examples_in_details_are_grouped() -> None:
     details = {
         "near_copies": [pair(1, "0123abcd")],
         "cells": [{"cell": 0, "examples": []}, {"cell": 1, "examples": [pair(2, "0123abcd")]}],
@@ -79,8 +79,8 @@ def test_what_details_name_is_in_groups() -> None:
     }
 
 
-def test_hidden_sets_and_what_is_too_much_are_left_out() -> None:
+def test_hidden_sets_and_excess_examples_are_left_out() -> None:
     details = {"near_copies": [pair(1, "0123abcd"), *(pair(number, "fedc9876") for number in range(2, 20))]}
     pairs = example_groups(details, {"0123abcd"})["near-copies"]
-    assert [each.image for each in pairs] == [f"{number}.png" for number in range(2, 2 + MAX_PAIRS)]
+    assert [example.image for example in pairs] == [f"{number}.png" for number in range(2, 2 + MAX_PAIRS)]
     assert example_groups(details, {"0123abcd", "fedc9876"}) == {}

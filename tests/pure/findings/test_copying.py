@@ -1,4 +1,4 @@
-"""Sentences about copying: direction, strength and certainty, and never more than the numbers show."""
+"""Sentences about copying: they state direction, strength and certainty, and never more than the numbers show."""
 
 import numpy as np
 import pytest
@@ -49,13 +49,13 @@ def test_all_images(z: float, says: str) -> None:
     assert sentence.startswith(f"In {100 * (1 - ranked(z).share):.0f} % of all comparisons")
 
 
-def test_a_slight_difference_that_is_certain_is_called_both() -> None:
+def test_a_small_but_significant_difference_is_described_as_both() -> None:
     assert "The excess is small, but unlikely to be chance." in words.overall_sentence(
         ranked(-3.0, low=1000, high=10_000)
     )
 
 
-def test_equal_distances_say_nothing() -> None:
+def test_equal_distances_give_no_conclusion() -> None:
     assert "says nothing about copying" in words.overall_sentence(MannWhitney(50.0, 10, 10, 0.0))
 
 
@@ -114,18 +114,18 @@ def test_single_images(below: int, says: str) -> None:
     assert says in words.partial_copying_sentence(single(below))
 
 
-def test_photographs_that_are_training_images() -> None:
+def test_a_limit_of_zero_cannot_detect_single_copies() -> None:
     assert "cannot detect single copies" in words.partial_copying_sentence(single(0, limit=0.0))
 
 
-def test_a_quantile_names_both_kinds() -> None:
+def test_a_quantile_is_compared_with_the_held_out_images() -> None:
     sentence = words.quantile_sentence(0.25, 0.01234, 0.2)
     assert sentence.startswith("The closest 25 % of the entry's images have a cosine distance of at most 0.0123 to a")
     assert sentence.endswith("of the held-out images, it is at most 0.2000.")
 
 
 @given(share=st.floats(0.0, 1.0))
-def test_a_percentage_is_neither_none_nor_all_unless_it_is(share: float) -> None:
+def test_a_percentage_is_rounded_to_0_or_100_only_if_exact(share: float) -> None:
     text = format_percent(share)
     assert (text == "0 %") is (share == 0.0)
     assert (text == "100 %") is (share == 1.0)

@@ -61,20 +61,20 @@ def all_of(own: Any) -> dict[str, Finding]:
         duplicates.near_duplicates_finding(near),
         duplicates.internal_duplicates_finding(internal_duplicates(own, near.closeness, len(training))),
     ]
-    return {each.name: each for each in findings}
+    return {finding.name: finding for finding in findings}
 
 
 def test_an_honest_entry() -> None:
     findings = all_of(photographs(3))
     assert len(findings) == 23
-    for each in findings.values():
-        assert each.value is not None
-        assert np.isfinite(each.value)
-        assert each.standard_error is not None
-        assert each.unit
-        assert each.direction
-        assert each.sentence.endswith(".")
-        assert "nan" not in each.sentence
+    for finding in findings.values():
+        assert finding.value is not None
+        assert np.isfinite(finding.value)
+        assert finding.standard_error is not None
+        assert finding.unit
+        assert finding.direction
+        assert finding.sentence.endswith(".")
+        assert "nan" not in finding.sentence
     assert "cannot distinguish" in findings["two_sample"].sentence
     assert "may be chance" in findings["relative_mmd"].sentence
     assert findings["authenticity"].sentence.endswith("may be chance.")
@@ -96,13 +96,13 @@ def test_copies_that_repeat() -> None:
     assert (findings["repeats"].p_value or 0.0) < 1e-3
 
 
-def test_something_else() -> None:
+def test_images_of_another_distribution() -> None:
     findings = all_of(photographs(4) + 3.0)
     assert "The test distinguishes real from generated images." in findings["two_sample"].sentence
     assert "farther than held-out images" in findings["relative_mmd"].sentence
 
 
-def test_what_does_not_exist_says_so() -> None:
+def test_missing_values_are_reported() -> None:
     assert words.fid_infinity_finding(None, 3.0).value is None
     training = photographs(5)
     upright = nearest(training, training)
@@ -115,6 +115,6 @@ def test_what_does_not_exist_says_so() -> None:
     assert (alone.p_value, alone.sentence[-1]) == (None, ".")
 
 
-def test_figures() -> None:
+def test_formats_of_shares_and_p_values() -> None:
     assert [format_percent(share) for share in (0.0, 1.0, 0.62, 0.004)] == ["0 %", "100 %", "62 %", "0.4 %"]
     assert [format_p_value(value) for value in (0.5, 0.0234, 1e-9)] == ["p = 0.5", "p = 0.023", "p < 0.0001"]

@@ -1,4 +1,4 @@
-"""One sentence on the evidence, by a fixed rule."""
+"""The summary of the evidence, which follows a fixed rule."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -67,12 +67,12 @@ def test_the_rule(numbers: Mapping[str, float], copied: float, verdict: str, sha
     assert made.words.endswith(".")
 
 
-def test_what_nobody_can_look_at_is_not_pointed_to() -> None:
+def test_the_summary_refers_only_to_examples_that_are_shown() -> None:
     assert summary(NEAR, []).words == "Copies: about 24 of 200 images (12 %) are training images, altered."
     assert summary(NEAR, [], shown=1).words.endswith("altered. See example 1.")
 
 
 def test_every_sign_has_a_place_in_the_rule() -> None:
     assert {sign.name for sign in SIGNS} - {*IMAGES_OF} - CLOSENESS == {"repeats", "identical-images"}
-    order = [gravity("copies", 0.5), gravity("copies", 0.1), *(gravity(each, None) for each in VERDICTS[1:])]
+    order = [gravity("copies", 0.5), gravity("copies", 0.1), *(gravity(word, None) for word in VERDICTS[1:])]
     assert order == sorted(order)

@@ -1,4 +1,4 @@
-"""CSV files of results: what is read, in which order, and how faults are reported."""
+"""CSV files of results: parsing, the order of entries, and reports of faults."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,6 @@ shares = st.floats(0, 2)
 
 
 def refused(text: str, **named: str) -> Invalid:
-    """The problem with a sheet."""
     with pytest.raises(Invalid) as error:
         read_results_csv(text.splitlines(keepends=True), named)
     return error.value
@@ -37,9 +36,9 @@ def test_headers_are_recognised_and_can_be_named() -> None:
     assert sheet.ignored == ["unused"]
 
 
-def test_ids_order_the_entries_as_numbers_where_all_are() -> None:
+def test_entries_are_sorted_by_id_as_numbers_if_all_are_numbers() -> None:
     def order(*ids: str) -> list[str]:
-        rows = [f"{each},1,1,1,1,1,1,\n" for each in ids]
+        rows = [f"{submission_id},1,1,1,1,1,1,\n" for submission_id in ids]
         return [line.submission_id for line in read_results_csv([HEADER + "\n", *rows]).lines]
 
     assert order("10", "9", "11") == ["9", "10", "11"]
@@ -47,7 +46,7 @@ def test_ids_order_the_entries_as_numbers_where_all_are() -> None:
 
 
 @given(st.lists(st.tuples(amounts, amounts, shares, shares, st.sampled_from(sorted(LABELS))), min_size=1, max_size=9))
-def test_every_number_arrives_as_it_was_written(rows: list[tuple[float, float, float, float, str]]) -> None:
+def test_numbers_are_read_exactly(rows: list[tuple[float, float, float, float, str]]) -> None:
     header = ",".join(["submission_id", *NUMBER_COLUMNS, "labels"])
     text = [header, *(f"{place},{','.join(map(repr, row[:4]))},{row[4]}" for place, row in enumerate(rows))]
     sheet = read_results_csv(f"{line}\r\n" for line in text)
@@ -89,7 +88,7 @@ def test_faults_name_line_and_column() -> None:
         (f'{HEADER}\n"1', {}, "no-table", "not valid CSV in line 2"),
     ],
 )
-def test_what_is_no_table_is_refused_with_the_reason(text: str, named: dict[str, str], slug: str, message: str) -> None:
+def test_an_invalid_table_is_refused_with_the_reason(text: str, named: dict[str, str], slug: str, message: str) -> None:
     error = refused(text, **named)
     assert error.slug == slug
     assert message in error.message

@@ -1,4 +1,4 @@
-"""Charts of figures: every mark lies where its value is, and inside the picture."""
+"""Charts of figures: every mark is at the position of its value, and inside the picture."""
 
 from typing import Any
 
@@ -33,16 +33,16 @@ COLUMNS = {
     "ranks": ("label", "rank_public", "rank_private"),
     "shake-up": ("team", "rank_public", "rank_private", "move"),
 }
-TOLD = {
+SUMMARY = {
     "pearson": 0.5, "spearman": None, "mean_rank_difference": 1.0, "leaders_in_common": 1, "mean_move": 2.0,
     "medals_in_common": 3,
 }  # fmt: skip
 
 
 def shown_figure(values: list[float], *, better: str = "lower", missing: int = 0) -> Figure:
-    """The figure of a shown track, of entries whose FIDs are 1, 2, 3, ..."""
+    """The figure of a shown track with entries that have the FIDs 1, 2, 3, ..."""
     fids = np.arange(1.0, len(values) + 1)
-    told = {"metric": "KID", "extractor": "tiny@1", "better": better, "missing": missing, "count": len(values), **TOLD}
+    summary = {"metric": "KID", "extractor": "tiny@1", "better": better, "missing": missing, "count": len(values)}
     columns = ("fid", figures.column_of("kid_2"))
     values_of_columns = [fids, np.array(values, float)]
     return Figure(
@@ -51,13 +51,13 @@ def shown_figure(values: list[float], *, better: str = "lower", missing: int = 0
         "all",
         columns,
         values_of_columns,
-        lambda: FigureSummary(told, []),
+        lambda: FigureSummary(summary | SUMMARY, []),
         shown="kid_2",
     )
 
 
 def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool = True) -> Figure:
-    """A figure with such rows."""
+    """A figure with these rows."""
     columns = COLUMNS.get(name, ("label", "fid", "distance"))
     if name == "shake-up":
         rows = [(*row, row[1] - row[2]) for row in rows]
@@ -68,12 +68,12 @@ def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool
     values = [np.array(column) for column in zip(*rows, strict=True)] or [np.empty(0)] * len(columns)
     if "label" in columns:
         values[0] = np.array([row[0] for row in rows], object)
-    summary = FigureSummary({"count": len(rows), **TOLD}, [])
+    summary = FigureSummary({"count": len(rows), **SUMMARY}, [])
     return Figure(name, track, "all", columns, values, lambda: summary, tau)
 
 
 def drawn(figure: Figure) -> FigureChart:
-    """The drawing, which there is."""
+    """The chart of a figure, which must have one."""
     drawing = figure_chart_of(figure)
     assert drawing is not None
     return drawing
@@ -86,7 +86,7 @@ def test_an_axis_of_counts_has_whole_numbers() -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 @given(st.data())
-def test_all_of_it_lies_inside(name: str, data: st.DataObject) -> None:
+def test_every_mark_is_inside_the_picture(name: str, data: st.DataObject) -> None:
     rows = data.draw(st.lists(ROWS[name], min_size=1, max_size=30))
     tau = data.draw(st.none() | st.floats(0, 2))
     drawing = drawn(
@@ -112,7 +112,7 @@ def test_all_of_it_lies_inside(name: str, data: st.DataObject) -> None:
 
 
 @given(st.lists(st.tuples(LABEL, FID, DISTANCE), min_size=1, max_size=60))
-def test_bars_stand_on_one_another_and_count_everybody(rows: list[Any]) -> None:
+def test_bars_are_stacked_and_count_every_entry(rows: list[Any]) -> None:
     drawing = drawn(figure("distances", rows))
     counted = 0
     by_column: dict[float, list[Any]] = {}
@@ -127,7 +127,7 @@ def test_bars_stand_on_one_another_and_count_everybody(rows: list[Any]) -> None:
             below = bar.y
 
 
-def test_a_dot_lies_where_its_numbers_say() -> None:
+def test_a_dot_is_at_the_position_of_its_values() -> None:
     drawing = drawn(figure("fid-distance", [("mgan", 10.0, 0.1), (None, 1000.0, 0.4)], tau=0.2))
     near, far = drawing.dots
     assert (near.kind, far.kind) == ("mgan", "unlabelled")
@@ -143,36 +143,36 @@ def test_a_dot_lies_where_its_numbers_say() -> None:
 @given(
     st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=30), st.sampled_from(["lower", "higher"])
 )
-def test_any_numbers_on_a_shown_track_lie_inside(values: list[float], better: str) -> None:
+def test_any_numbers_of_a_shown_track_are_inside_the_picture(values: list[float], better: str) -> None:
     drawing = drawn(shown_figure(values, better=better))
     assert [dot.row for dot in drawing.dots] == list(range(len(values)))
     assert all(TOP - 1e-6 <= dot.y <= drawing.floor + 1e-6 for dot in drawing.dots)
     assert all(TOP - 1e-6 <= mark.at <= drawing.floor + 1e-6 for mark in drawing.y_ticks)
 
 
-def test_divergences_are_drawn_by_their_factors_and_shares_as_they_are() -> None:
+def test_divergences_have_a_log_scale_and_shares_a_linear_one() -> None:
     assert drawn(shown_figure([0.1, 1.0, 10.0])).down == "kid_2 (log scale)"
     assert drawn(shown_figure([-0.1, 1.0, 10.0])).down == "kid_2", "KID may be below 0"
     low, middle, high = drawn(shown_figure([0.0, 0.5, 1.0], better="higher")).dots
     assert low.y - middle.y == pytest.approx(middle.y - high.y)
 
 
-def test_a_shown_track_is_told_with_what_is_missing() -> None:
-    told = shown_figure([0.1, 0.2], missing=3)
-    assert title_of(told) == "FID and kid_2, public track"
-    assert sentence_of(told) == (
+def test_the_caption_of_a_shown_track_counts_missing_numbers() -> None:
+    figure = shown_figure([0.1, 0.2], missing=3)
+    assert title_of(figure) == "FID and kid_2, public track"
+    assert sentence_of(figure) == (
         "kid_2: KID of tiny@1, lower is better. 2 entries. Pearson's correlation of FID and kid_2 is 0.500, Spearman's"
         " not defined. 3 more do not have this number."
     )
     assert sentence_of(shown_figure([])) == "Nothing to show yet."
 
 
-def test_who_rose_and_who_fell() -> None:
+def test_rises_and_falls_are_marked() -> None:
     drawing = drawn(figure("shake-up", [("a", 5, 1), ("b", 1, 5), ("c", 3, 3)]))
     assert [dot.kind for dot in drawing.dots] == ["up", "down", "same"]
 
 
-def test_of_very_many_some_are_drawn_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_some_of_very_many_dots_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(insight_figures, "MAX_DOTS", 10)
     drawing = drawn(figure("fid", [(None, float(at + 1), 0.3) for at in range(100)]))
     assert (len(drawing.dots), drawing.left_out) == (10, 90)
@@ -180,21 +180,21 @@ def test_of_very_many_some_are_drawn_with_a_note(monkeypatch: pytest.MonkeyPatch
     assert drawing.strips[0].name == "unlabelled (100)"
 
 
-def test_nothing_is_not_drawn() -> None:
+def test_a_figure_without_entries_is_not_drawn() -> None:
     assert [figure_chart_of(figure(name, [])) for name in FIGURES] == [None] * len(FIGURES)
 
 
-def test_every_figure_and_label_has_words() -> None:
+def test_every_figure_and_label_has_a_title() -> None:
     assert set(TITLES) == set(FIGURES)
     assert set(CHOICES) == set(LABELS)
     assert set(LABEL_NAMES) == {label or "unlabelled" for label in LABELS["all"]} | {"plain"}
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
-def test_ticks_are_round_few_and_on_the_axis(low: float, span: float) -> None:
+def test_ticks_are_few_round_numbers_on_the_axis(low: float, span: float) -> None:
     ticks = round_ticks(low, low + span)
     assert 1 <= len(ticks) <= 11
-    assert all(low - span * 1e-6 <= each <= low + span * (1 + 1e-6) for each in ticks)
+    assert all(low - span * 1e-6 <= tick <= low + span * (1 + 1e-6) for tick in ticks)
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1, 1e6))

@@ -15,7 +15,7 @@ def taken(table: type[Table], column: str) -> set[str]:
     for constraint in table.metadata.tables[table.__tablename__].constraints:
         if isinstance(constraint, CheckConstraint) and str(constraint.sqltext).startswith(f"{column} IN ("):
             return set(re.findall(r"'(\w+)'", str(constraint.sqltext)))
-    raise AssertionError(f"{table.__tablename__}.{column} takes anything")
+    raise AssertionError(f"{table.__tablename__}.{column} allows any value")
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,7 @@ def taken(table: type[Table], column: str) -> set[str]:
         (Mail, "state", MailState),
     ],
 )
-def test_an_enumeration_is_what_the_column_takes(table: type[Table], column: str, words: type[StrEnum]) -> None:
+def test_an_enumeration_has_the_values_that_the_column_allows(
+    table: type[Table], column: str, words: type[StrEnum]
+) -> None:
     assert set(words) == taken(table, column)

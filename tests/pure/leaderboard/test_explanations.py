@@ -1,4 +1,4 @@
-"""Explanations of a score."""
+"""The sentence that explains a score."""
 
 import pytest
 
@@ -32,10 +32,10 @@ from scorer.leaderboard.explanations import format_distinct, penalty_sentence
         (54.0, 0.25, None, "It has no score yet, because the organizers have not chosen the threshold tau."),
     ],
 )  # fmt: skip
-def test_it_names_the_numbers(fid: float, distance: float, tau: float | None, says: str) -> None:
+def test_the_explanation_names_the_numbers(fid: float, distance: float, tau: float | None, says: str) -> None:
     assert penalty_sentence(fid, distance, tau) == says
 
 
-def test_two_numbers_never_look_equal_that_are_not() -> None:
+def test_different_numbers_never_look_equal() -> None:
     assert format_distinct(0.23609, 0.2361, 3) == ("0.23609", "0.23610")
     assert format_distinct(0.2, 0.2, 3) == ("0.200", "0.200")

@@ -1,4 +1,4 @@
-"""Euclidean neighbours and limits: exact to the last bit of float64, whatever the error of the products."""
+"""Euclidean neighbours and limits: exact to the last bit of float64, in spite of the errors of the products."""
 
 import threading
 import tracemalloc
@@ -34,7 +34,7 @@ def far_away(seed: int, count: int, dimension: int) -> Rows:
 
 
 def collapsed(seed: int, count: int, dimension: int) -> Rows:
-    """Five points over and over, apart by less than float32 products resolve."""
+    """Copies of five points, with differences too small for float32 products."""
     return spread_out(99, 5, dimension)[np.arange(count) % 5] + 1e-5 * spread_out(seed, count, dimension)
 
 
@@ -47,7 +47,7 @@ def minute(seed: int, count: int, dimension: int) -> Rows:
 
 
 def uneven(seed: int, count: int, dimension: int) -> Rows:
-    """Some rows a billion times longer than the others."""
+    """Every seventh row is a billion times longer than the others."""
     rows = spread_out(seed, count, dimension)
     rows[::7] *= 1e9
     return rows
@@ -76,7 +76,7 @@ def assert_as_defined(result: Neighbours, own: Rows, other: Rows | None, k: int)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("alone", [True, False])
-def test_neighbours_are_those_of_the_definition(kind: Any, precision: type[np.floating[Any]], alone: bool) -> None:
+def test_neighbours_match_the_definition(kind: Any, precision: type[np.floating[Any]], alone: bool) -> None:
     own = kind(0, 60, 24).astype(precision)
     other = None if alone else kind(1, 90, 24).astype(precision)
     assert_as_defined(neighbours(own, other, k=4), own, other, 4)
@@ -104,8 +104,8 @@ def test_a_copy_is_at_zero_and_a_row_is_not_its_own_neighbour() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bits_depend_neither_on_strips_nor_on_who_decides(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
-    """Seven rows at a time; decided pair by pair whatever the crowd; looked at in float64 at once."""
+def test_the_bits_do_not_depend_on_strips_or_on_the_method(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    """With seven rows per strip, with only pairwise decisions, and with float64 products only."""
     own, other = kind(3, 40, 16).astype(np.float32), kind(4, 50, 16).astype(np.float32)
     whole = neighbours(own, other, k=3)
     for name, value in (("_STRIP_ROWS", 7), ("_CROWD", 1 << 40), ("_CROWD", -100)):
@@ -143,8 +143,8 @@ def test_the_bounds_hold(kind: Any, precision: type[np.floating[Any]], dimension
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("alone", [True, False])
-def test_within_is_the_definition_on_ties_too(kind: Any, strict: bool, alone: bool) -> None:
-    """Limits that are themselves squared distances of some pairs, a row's own or a column's."""
+def test_within_matches_the_definition_even_on_ties(kind: Any, strict: bool, alone: bool) -> None:
+    """The limits are squared distances of pairs, by row or by column."""
     own, other = kind(9, 50, 12), kind(10, 65, 12)
     other = own if alone else other
     squares = squared_distances(own, other).astype(np.float64)
@@ -161,7 +161,7 @@ def test_within_is_the_definition_on_ties_too(kind: Any, strict: bool, alone: bo
         np.testing.assert_array_equal(strips[0].within(limits, strict=strict), expected)
 
 
-def test_nothing_is_within_a_ball_of_no_size_but_a_copy() -> None:
+def test_only_copies_are_within_a_ball_of_radius_zero() -> None:
     own = copied(11, 30, 6)
     (strip,) = Pairing(own, own.copy()).strips()
     same = (own[:, None] == own[None, :]).all(axis=2)
@@ -169,10 +169,10 @@ def test_nothing_is_within_a_ball_of_no_size_but_a_copy() -> None:
     assert not strip.within(np.zeros((1, 30)), strict=True).any()
 
 
-# Storing, sentences and refusals
+# Storing and refusals
 
 
-def test_a_mapped_reference_gives_the_same_bits_and_stays_as_it_was(tmp_path: Any) -> None:
+def test_a_mapped_reference_gives_the_same_bits_and_is_not_changed(tmp_path: Any) -> None:
     own, other = spread_out(12, 30, 6).astype(np.float32), spread_out(13, 40, 6).astype(np.float32)
     np.save(tmp_path / "features.npy", other)
     result = neighbours(own, np.load(tmp_path / "features.npy", mmap_mode="r"))
@@ -203,14 +203,14 @@ def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
         (np.ones((3, 4)), None, 3, "too-few-images"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(own: NDArray[Any], other: NDArray[Any] | None, k: int, slug: str) -> None:
+def test_invalid_features_are_refused(own: NDArray[Any], other: NDArray[Any] | None, k: int, slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         neighbours(own, other, k=k)
     assert refused.value.slug == slug
 
 
 @pytest.mark.parametrize("kind", [spread_out, collapsed])
-def test_the_whole_matrix_is_never_held(kind: Any) -> None:
+def test_the_whole_matrix_is_never_in_memory(kind: Any) -> None:
     own, other = kind(15, 10_000, 4).astype(np.float32), kind(16, 20_000, 4).astype(np.float32)
     tracemalloc.start()
     neighbours(own[:3000] if kind is collapsed else own, other)
@@ -239,7 +239,7 @@ def test_one_pass_finds_the_neighbours_of_both_sets(
 
 
 class Seen:
-    """A consumer that keeps which rows it was shown, and waits until another one is shown the same."""
+    """A consumer that records the rows of its strips, and waits until another consumer has the same strip."""
 
     def __init__(self, together: threading.Barrier) -> None:
         self.rows: list[slice] = []
@@ -250,17 +250,17 @@ class Seen:
         self.together.wait(timeout=60)
 
 
-def test_consumers_take_a_strip_beside_each_other_and_all_strips_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_consumers_share_each_strip_and_get_all_strips_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", 90)
     monkeypatch.setattr(pairing_module, "product_threads", lambda: 2)
     together = threading.Barrier(2)
     consumers = [Seen(together), Seen(together)]
     go_through(Pairing(spread_out(1, 41, 5), spread_out(2, 30, 5)), consumers)
     rows = [slice(start, min(start + 3, 41)) for start in range(0, 41, 3)]
-    assert [each.rows for each in consumers] == [rows, rows]
+    assert [consumer.rows for consumer in consumers] == [rows, rows]
 
 
-def test_what_a_consumer_raises_ends_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_consumer_ends_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", 90)
     monkeypatch.setattr(pairing_module, "product_threads", lambda: 2)
     broken = Seen(threading.Barrier(2))
@@ -271,27 +271,27 @@ def test_what_a_consumer_raises_ends_the_pass(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
-def test_limits_are_rounded_away_from_what_they_bound(precision: Any) -> None:
+def test_limits_are_rounded_outwards(precision: Any) -> None:
     values = np.array([0.0, 1.0, 0.1, np.nextafter(1.0, 2.0), np.pi * 1e30, 1e-46, 3e38, 1e300, np.inf])
     least, most = _around(values, precision)
     assert least.dtype == most.dtype == precision
     assert (least <= values).all()
     assert (values <= most).all()
     with np.errstate(over="ignore"):
-        assert (most <= np.nextafter(least, precision(np.inf))).all(), "no number of the precision lies between"
+        assert (most <= np.nextafter(least, precision(np.inf))).all(), "no representable number is between them"
         exact = values.astype(precision) == values
     np.testing.assert_array_equal(least[exact], most[exact])
 
 
 @pytest.mark.parametrize("kind", [spread_out, on_a_grid, copied])
 @pytest.mark.parametrize("pairs", [60, 4 << 20])
-def test_ranks_decide_ties_and_who_takes_part(kind: Any, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same as a search among those that take part, in the order of their ranks."""
+def test_ranks_decide_ties_and_exclude_rows(kind: Any, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result is that of a search among the included rows, in the order of their ranks."""
     monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", pairs)
     own, other = kind(1, 41, 3).astype(np.float32), kind(2, 30, 3).astype(np.float32)
     random = np.random.default_rng(3)
     own_ranks, other_ranks = random.permutation(41) - 15, random.permutation(30) - 9
-    own_order, other_order = (np.argsort(each)[(each < 0).sum() :] for each in (own_ranks, other_ranks))
+    own_order, other_order = (np.argsort(ranks)[(ranks < 0).sum() :] for ranks in (own_ranks, other_ranks))
     rows, columns, apart = NearestRows(41, 2, other_ranks), NearestColumns(30, own_ranks), NearestRows(41, 1, own_ranks)
     go_through(Pairing(own, other), [rows, columns])
     go_through(Pairing(own), [apart])
@@ -305,8 +305,8 @@ def test_ranks_decide_ties_and_who_takes_part(kind: Any, pairs: int, monkeypatch
     np.testing.assert_array_equal(apart.result.index[own_order, 0], own_order[expected.index[:, 0]])
 
 
-def test_columns_are_exact_where_all_rows_of_a_strip_compete() -> None:
-    """More open pairs than float32 bounds are good for."""
+def test_columns_are_exact_if_all_rows_of_a_strip_are_candidates() -> None:
+    """Float32 bounds leave too many pairs undecided."""
     own, other = collapsed(1, 300, 64).astype(np.float32), collapsed(2, 90, 64).astype(np.float32)
     columns = NearestColumns(90)
     go_through(Pairing(own, other), [columns])

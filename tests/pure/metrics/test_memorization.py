@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine: exact to the last bit of float64, however they are searched."""
+"""Nearest neighbours by cosine distance: exact to the last bit of float64 with every method of search."""
 
 import tracemalloc
 from typing import Any
@@ -23,12 +23,12 @@ def signed_features(seed: int, count: int, dimension: int) -> Matrix:
 
 
 def features(seed: int, count: int, dimension: int) -> Matrix:
-    """Non-negative, as after a ReLU and a global average."""
+    """Non-negative features, as after a ReLU and a global average."""
     return np.asarray(np.abs(signed_features(seed, count, dimension)))
 
 
 def crowd(seed: int, count: int, dimension: int, spread: float) -> Matrix:
-    """Rows around one direction, closer together than float32 products resolve."""
+    """Rows around one direction, too close to each other for float32 products."""
     middle = np.abs(np.random.default_rng(99).standard_normal(dimension)) + 0.5
     return np.asarray(middle + spread * signed_features(seed, count, dimension))
 
@@ -50,7 +50,7 @@ def test_the_golden_value_and_its_direction() -> None:
     assert memorization_distance(training, generated) == pytest.approx(0.17331461124324724, rel=1e-13)
 
 
-def test_half_of_the_training_set_is_a_copy_only_towards_the_reference() -> None:
+def test_the_distance_of_copies_is_zero_only_towards_the_reference() -> None:
     training = features(1, 600, 32).astype(np.float32)
     generated = training[np.random.default_rng(2).integers(0, 600, 300)]
     assert memorization_distance(generated, training) == 0.0
@@ -67,7 +67,7 @@ def test_copies_are_at_exactly_zero(precision: type[np.floating[Any]], scale: fl
     assert result.mean == 0.0
 
 
-def test_the_mirrored_direction_counts_only_without_sign() -> None:
+def test_the_opposite_direction_is_near_only_without_sign() -> None:
     reference = np.array([[1.0, 0.0], [0.6, 0.8]])
     generated = np.array([[-1.0, 0.0]])
     unsigned = nearest(generated, reference)
@@ -96,12 +96,12 @@ def test_distances_reach_two_with_sign() -> None:
     signed=st.booleans(),
 )
 @settings(max_examples=examples(60), deadline=None)
-def test_it_is_the_definition(seed: int, own: int, other: int, dimension: int, signed: bool) -> None:
+def test_distances_match_the_definition(seed: int, own: int, other: int, dimension: int, signed: bool) -> None:
     generated, reference = signed_features(seed, own, dimension), signed_features(seed + 1, other, dimension)
     result = nearest(generated, reference, signed=signed)
     distance, index = nearest_by_definition(generated, reference, signed=signed)
     np.testing.assert_allclose(result.distance, distance, rtol=0, atol=1e-14)
-    if dimension > 1:  # in one dimension all are equally near, up to the last bit of a quotient
+    if dimension > 1:  # in one dimension all rows are equally near, except for the last bit of a quotient
         np.testing.assert_array_equal(result.index, index)
 
 
@@ -115,19 +115,19 @@ def test_it_is_the_definition(seed: int, own: int, other: int, dimension: int, s
         (3, 2 * TILE_COLUMNS + 513),
     ],
 )
-def test_tiles_meet_without_a_seam(own: int, other: int, signed: bool) -> None:
-    """Checked on every seventh row, and on the rows at the seams."""
+def test_results_at_tile_borders_are_correct(own: int, other: int, signed: bool) -> None:
+    """The test checks every seventh row, and the rows at the borders."""
     generated = signed_features(4, own, 6).astype(np.float32)
     reference = signed_features(5, other, 6).astype(np.float32)
     result = nearest(generated, reference, signed=signed)
-    some = np.unique([*range(0, own, 7), *(row for row in (TILE_ROWS - 1, TILE_ROWS) if row < own), own - 1])
-    distance, index = nearest_by_definition(generated[some], reference, signed=signed)
-    np.testing.assert_array_equal(result.index[some], index)
-    np.testing.assert_allclose(result.distance[some], distance, rtol=0, atol=1e-14)
+    checked = np.unique([*range(0, own, 7), *(row for row in (TILE_ROWS - 1, TILE_ROWS) if row < own), own - 1])
+    distance, index = nearest_by_definition(generated[checked], reference, signed=signed)
+    np.testing.assert_array_equal(result.index[checked], index)
+    np.testing.assert_allclose(result.distance[checked], distance, rtol=0, atol=1e-14)
 
 
 def test_all_similarities_negative() -> None:
-    """The padding of a tile must not win where every cosine is below zero."""
+    """The padding of a tile must not win if every cosine is below zero."""
     assert_as_defined(features(6, 30, 5), -features(7, 70, 5), signed=True)
 
 
@@ -145,7 +145,7 @@ def test_the_error_bound_holds() -> None:
 
 @pytest.mark.parametrize("gap", [1e-12, 1e-10, 1e-8, 1e-7])
 def test_near_ties_within_float32_noise_are_decided_exactly(gap: float) -> None:
-    """Around every generated row a few reference rows, at angles that only float64 can order."""
+    """Every generated row has a few reference rows around it, at angles that only float64 can order."""
     random = np.random.default_rng(10)
     dimension, rivals = 64, 12
     generated = features(11, 40, dimension)
@@ -167,8 +167,8 @@ def test_near_ties_within_float32_noise_are_decided_exactly(gap: float) -> None:
 
 @pytest.mark.parametrize("spread", [1e-3, 1e-4, 1e-5])
 @pytest.mark.parametrize("signed", [False, True])
-def test_rows_with_too_many_rivals_are_redone(spread: float, signed: bool) -> None:
-    """All products equal to within float32's rounding: what a network without training returns."""
+def test_rows_with_too_many_candidates_are_recomputed(spread: float, signed: bool) -> None:
+    """All products are equal within the rounding of float32, as for an untrained extractor."""
     generated, reference = crowd(12, 700, 24, spread), crowd(13, 900, 24, spread)
     rough = normalise(generated).unit(0, 700, np.float32) @ normalise(reference).unit(0, 900, np.float32).T
     assert rough.max() - rough.min() < 1e-4
@@ -185,7 +185,7 @@ def test_a_few_crowded_rows_among_others() -> None:
 
 @pytest.mark.parametrize("copies", [2, 50, 300])
 def test_ties_go_to_the_lowest_index(copies: int) -> None:
-    """The same reference row many times over, scaled by powers of two, far apart and out of order."""
+    """Each reference row occurs many times, scaled by powers of two, in random order."""
     random = np.random.default_rng(19)
     base = features(20, 20, 16)
     which = random.permutation(np.repeat(np.arange(20), copies))
@@ -201,8 +201,8 @@ def test_a_constant_reference() -> None:
 
 
 @pytest.mark.parametrize("dimension", [7, 130, 1000])
-def test_the_bits_do_not_depend_on_the_company(dimension: int) -> None:
-    """One by one, in another order, in part: every image keeps its distance and its neighbour."""
+def test_the_bits_do_not_depend_on_the_other_images(dimension: int) -> None:
+    """Every image keeps its distance and neighbour alone, in another order, and with reordered references."""
     random = np.random.default_rng(23)
     generated = features(24, 60, dimension).astype(np.float32)
     reference = np.concatenate([features(25, 300, dimension), crowd(26, 100, dimension, 1e-5)]).astype(np.float32)
@@ -240,12 +240,12 @@ def test_rotation_scale_and_repetition_do_not_matter(seed: int) -> None:
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=examples(25), deadline=None)
-def test_more_references_can_only_be_nearer(seed: int) -> None:
+def test_more_references_never_increase_a_distance(seed: int) -> None:
     generated, reference = features(seed, 20, 10), features(seed + 1, 60, 10)
     assert (nearest(generated, reference).distance <= nearest(generated, reference[:40]).distance).all()
 
 
-# Storing, sentences and refusals
+# Storing and refusals
 
 
 def test_a_stored_reference_gives_the_same_bits(tmp_path: Any) -> None:
@@ -283,7 +283,7 @@ def test_progress_rises_to_one(spread: float) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0.0, np.nan, np.inf])
-def test_rows_that_point_nowhere_are_named(wrong: float) -> None:
+def test_rows_without_a_direction_are_named(wrong: float) -> None:
     good = features(31, 8, 5).astype(np.float32)
     bad = good.copy()
     bad[[3, 6]] = wrong
@@ -306,15 +306,15 @@ def test_rows_that_point_nowhere_are_named(wrong: float) -> None:
         (np.ones((3, 4)), np.ones((0, 4)), "too-few-images"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(generated: NDArray[Any], reference: NDArray[Any], slug: str) -> None:
+def test_invalid_features_are_refused(generated: NDArray[Any], reference: NDArray[Any], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         nearest(generated, reference)
     assert refused.value.slug == slug
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-5])
-def test_the_whole_matrix_is_never_held(spread: float) -> None:
-    """Neither where neighbours stand out nor where all pairs are alike."""
+def test_the_whole_matrix_is_never_in_memory(spread: float) -> None:
+    """This holds for clear neighbours and for pairs that are all alike."""
     generated, reference = crowd(32, 6000, 4, spread), crowd(33, 12_000, 4, spread)
     tracemalloc.start()
     nearest(generated.astype(np.float32), reference.astype(np.float32))

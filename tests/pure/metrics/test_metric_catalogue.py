@@ -1,4 +1,4 @@
-"""The metrics of shown tracks: each is the function of its name, with the constants that it takes."""
+"""The metrics of shown tracks: each computes the function of its name, with its constants."""
 
 from collections.abc import Mapping
 
@@ -44,15 +44,15 @@ def expected() -> dict[str, tuple[float, float | None]]:
         "kid": (kid.value, kid.standard_error),
         "cmmd": (distance.value, distance.standard_error),
         **{
-            each: (getattr(prdc, each), getattr(errors, each))
-            for each in ("precision", "recall", "density", "coverage")
+            name: (getattr(prdc, name), getattr(errors, name))
+            for name in ("precision", "recall", "density", "coverage")
         },
         "vendi": tuple(vendi),
         "rke": tuple(modes),
     }
 
 
-def test_each_metric_is_the_function_of_its_name() -> None:
+def test_each_metric_computes_the_function_of_its_name() -> None:
     assert expected().keys() == METRICS.keys()
     for name, (value, error) in expected().items():
         estimate = estimate_of(name, {"tau": 1.5, "epsilon": 0.01} if name == "mifid" else {})
@@ -60,7 +60,7 @@ def test_each_metric_is_the_function_of_its_name() -> None:
         assert estimate.standard_error == (None if error is None else pytest.approx(error, rel=1e-6)), name
 
 
-def test_directions_are_those_of_better_entries() -> None:
+def test_the_direction_of_a_metric_favours_better_entries() -> None:
     copies, noise = REAL[:60], RANDOM.normal(5.0, 0.01, (60, 8)).astype(np.float32)
     for name in ("fid", "kid", "cmmd", "precision", "recall", "density", "coverage"):
         near, far = estimate_of(name, generated=copies).value, estimate_of(name, generated=noise).value
@@ -82,7 +82,7 @@ def test_k_is_the_number_of_neighbours() -> None:
         ("recall", {"k": 2.5}, "k must be a whole number from 1 to 100"),
     ],
 )
-def test_other_constants_are_refused(name: str, given: dict[str, float], fault: str) -> None:
+def test_invalid_constants_are_refused(name: str, given: dict[str, float], fault: str) -> None:
     with pytest.raises(Invalid) as caught:
         complete_constants(METRICS[name], given)
     assert (caught.value.slug, list(caught.value.faults)) == ("bad-constants", [fault])

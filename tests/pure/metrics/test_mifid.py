@@ -1,4 +1,4 @@
-"""MiFID for floats, arrays and SQL by one formula."""
+"""MiFID with one formula for floats, arrays and SQL."""
 
 import math
 from typing import Any
@@ -12,17 +12,17 @@ from sqlalchemy import Column, Float, MetaData, Table, case, create_engine, inse
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.mifid import COPY_DISTANCE, is_copy, is_penalised, mifid, penalty
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
-from tests.pure.oracles import golden, mifid_by_hand
+from tests.pure.oracles import golden, mifid_by_definition
 
 distances = st.floats(COPY_DISTANCE, 2.0)
 fids = st.floats(0.0, 1e6)
 
 
 @given(fid=fids, distance=st.floats(COPY_DISTANCE, 0.998), tau=st.floats(0.0, 2.0), epsilon=st.floats(1e-16, 1e-3))
-def test_it_is_the_papers_formula(fid: float, distance: float, tau: float, epsilon: float) -> None:
+def test_the_score_follows_the_formula_of_the_paper(fid: float, distance: float, tau: float, epsilon: float) -> None:
     score = mifid(fid, distance, tau, epsilon)
     assert type(score) is float
-    assert score == pytest.approx(mifid_by_hand(fid, distance, tau, epsilon), rel=1e-15, abs=0)
+    assert score == pytest.approx(mifid_by_definition(fid, distance, tau, epsilon), rel=1e-15, abs=0)
 
 
 def test_the_golden_value_from_features_to_score() -> None:
@@ -32,7 +32,7 @@ def test_the_golden_value_from_features_to_score() -> None:
     assert score == pytest.approx(6.063657994583631, rel=1e-12)
 
 
-def test_the_threshold_itself_is_free() -> None:
+def test_a_distance_equal_to_the_threshold_is_not_penalised() -> None:
     assert mifid(10.0, 0.25, 0.25) == 10.0
     below = math.nextafter(0.25, 0.0)
     assert mifid(10.0, below, 0.25) == pytest.approx(40.0)
@@ -40,13 +40,13 @@ def test_the_threshold_itself_is_free() -> None:
 
 
 @given(fid=fids, distance=distances, low=st.floats(0, 2), high=st.floats(0, 2))
-def test_a_higher_threshold_never_helps(fid: float, distance: float, low: float, high: float) -> None:
+def test_a_higher_threshold_never_improves_a_score(fid: float, distance: float, low: float, high: float) -> None:
     low, high = sorted((low, high))
     assert mifid(fid, distance, low) <= mifid(fid, distance, high)
 
 
 @given(fid=fids, distance=st.floats(COPY_DISTANCE, 0.99), taus=st.lists(st.floats(0, 2), min_size=2))
-def test_a_rising_threshold_changes_a_score_once_and_at_the_distance(
+def test_a_rising_threshold_changes_a_score_once_at_its_distance(
     fid: float, distance: float, taus: list[float]
 ) -> None:
     taus = sorted([*taus, distance, math.nextafter(distance, 3.0)])
@@ -69,31 +69,31 @@ def test_a_copy_has_no_score(distance: float) -> None:
 
 
 @pytest.mark.parametrize(("share", "copied"), [(0.0, False), (0.5, False), (0.5001, True), (1.0, True)])
-def test_pixel_copies_count_from_more_than_half(share: float, copied: bool) -> None:
+def test_more_than_half_pixel_copies_make_an_entry_a_copy(share: float, copied: bool) -> None:
     assert is_copy(0.3, share) is copied
     assert math.isnan(mifid(20.0, 0.3, 0.1, copied_share=share)) is copied
 
 
-def test_the_limit_of_copies_is_open() -> None:
+def test_an_entry_at_the_copy_distance_is_not_a_copy() -> None:
     assert not is_copy(1e-6)
     assert mifid(2.0, 1e-6, 0.1) == pytest.approx(2e6)
 
 
 @pytest.mark.parametrize(("fid", "distance", "tau"), [(math.nan, 0.3, 0.1), (5.0, math.nan, 0.1), (5.0, 0.3, math.nan)])
-def test_what_is_not_known_is_not_free(fid: float, distance: float, tau: float) -> None:
+def test_unknown_values_give_no_score(fid: float, distance: float, tau: float) -> None:
     assert math.isnan(mifid(fid, distance, tau))
     scores = mifid(np.array([fid, 7.0]), np.array([distance, 0.3]), np.array([tau, 0.1]))
     assert math.isnan(scores[0])
     assert scores[1] == 7.0
 
 
-def test_arrays_give_what_their_elements_give() -> None:
+def test_arrays_give_the_results_of_their_elements() -> None:
     fid = np.array([10.0, 20.0, 30.0, 40.0])
     distance = np.array([0.05, 0.1, 0.0, 0.2])
     share = np.array([0.0, 0.1, 0.2, 0.9])
     scores = mifid(fid, distance, 0.1, copied_share=share)
-    each = [mifid(f, s, 0.1, copied_share=part) for f, s, part in zip(fid, distance, share, strict=True)]
-    np.testing.assert_array_equal(scores, each)
+    single = [mifid(f, s, 0.1, copied_share=part) for f, s, part in zip(fid, distance, share, strict=True)]
+    np.testing.assert_array_equal(scores, single)
     np.testing.assert_array_equal(scores[:2], [10.0 / (0.05 + 1e-15), 20.0])
     assert np.isnan(scores[2:]).all()
     assert isinstance(scores, np.ndarray)
@@ -113,13 +113,13 @@ def test_the_penalty() -> None:
 
 @given(distance=st.floats(1.0, 2.0), tau=st.floats(0.0, 2.0))
 def test_a_penalty_is_never_a_reward(distance: float, tau: float) -> None:
-    """In a signed space s reaches 2, where the paper's 1 / (s + epsilon) is below 1."""
+    """In a signed feature space s can be 2, and the paper's 1 / (s + epsilon) is below 1."""
     assert penalty(distance, tau) == 1.0
     assert penalty(np.array([distance]), np.array([tau])).tolist() == [1.0]
 
 
 def test_sql_gives_the_same_bits() -> None:
-    """The same function over columns, run by a database: SQLite's doubles are IEEE's too, and it has no nan."""
+    """A database computes the same function over columns. SQLite also has IEEE doubles, but no nan."""
     rows = Table(
         "rows",
         MetaData(),

@@ -1,4 +1,4 @@
-"""Cosines of a distance pass's products: never farther off than said, and searches by them as exact as others."""
+"""Cosines from the products of a distance pass stay within their error bounds, and searches with them are exact."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def around_zero(seed: int, count: int, dimension: int) -> Rows:
 
 
 def pooled(seed: int, count: int, dimension: int) -> Rows:
-    """Not negative, with a mean that is longer than what differs, as pooled features are."""
+    """Non-negative rows with a mean longer than their differences, as in pooled features."""
     return np.asarray(np.abs(around_zero(seed, count, dimension) * np.float32(0.3) + np.float32(1.0)))
 
 
@@ -29,7 +29,7 @@ def minute(seed: int, count: int, dimension: int) -> Rows:
 
 
 def some_short(seed: int, count: int, dimension: int) -> Rows:
-    """Every seventh row is short beside the mean of all."""
+    """Every seventh row is short compared with the mean of all."""
     rows = pooled(seed, count, dimension)
     rows[::7] *= np.float32(1e-4)
     return rows
@@ -43,14 +43,14 @@ KINDS = [around_zero, pooled, minute, some_short, copies]
 
 
 def exact(own: Rows, other: Rows) -> NDArray[np.longdouble]:
-    units = (each.astype(np.longdouble) for each in (own, other))
-    left, right = (each / np.sqrt(np.square(each).sum(axis=1, keepdims=True)) for each in units)
+    units = (rows.astype(np.longdouble) for rows in (own, other))
+    left, right = (rows / np.sqrt(np.square(rows).sum(axis=1, keepdims=True)) for rows in units)
     return np.asarray(left @ right.T)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dimension", [3, 300])
-def test_the_errors_hold(kind: Any, dimension: int) -> None:
+def test_the_error_bounds_hold(kind: Any, dimension: int) -> None:
     own, other = kind(1, 40, dimension), kind(2, 60, dimension)
     pairing = Pairing(own, other)
     cosines = PairedCosines(pairing, normalise(own), normalise(other))
@@ -65,7 +65,7 @@ def test_the_errors_hold(kind: Any, dimension: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("pairs", [300, 4 << 20])
-def test_the_nearest_are_those_of_a_search_alone(
+def test_a_shared_pass_finds_the_same_neighbours_as_a_search(
     kind: Any, signed: bool, pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pairing_module, "_STRIP_PAIRS", pairs)

@@ -1,4 +1,4 @@
-"""Parts beside each other: in order, with one thread of products each, and nothing left after a stop."""
+"""Parallel parts: results in order, one BLAS thread per part, and no part started after a stop."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from scorer.metrics.threads import map_parts
 
 
 def blas_threads() -> list[int]:
-    return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
 @pytest.fixture(autouse=True)
@@ -20,33 +20,33 @@ def two_threads() -> Iterator[None]:
         yield
 
 
-def test_results_come_in_order_and_parts_run_beside_each_other() -> None:
+def test_results_are_in_order_and_parts_run_in_parallel() -> None:
     both = threading.Barrier(2)
 
     def part(number: int) -> tuple[int, int]:
-        both.wait(timeout=60)  # neither could go on alone
+        both.wait(timeout=60)  # waits until two parts run at the same time
         return number, max(blas_threads())
 
     assert list(map_parts(part, range(4))) == [(0, 1), (1, 1), (2, 1), (3, 1)]
     assert max(blas_threads()) == 2
 
 
-def test_a_stop_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when a public score waits, and progress raises."""
+def test_a_stop_cancels_the_remaining_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This happens when a public score waits and progress raises."""
     done = list[int]()
     cancelled = threading.Semaphore(0)
     cancel = Future.cancel
 
-    def told(each: Future[int]) -> bool:
+    def counting_cancel(future: Future[int]) -> bool:
         cancelled.release()
-        return cancel(each)
+        return cancel(future)
 
-    monkeypatch.setattr(Future, "cancel", told)
+    monkeypatch.setattr(Future, "cancel", counting_cancel)
 
     def part(number: int) -> int:
         if number:
             for _ in range(50):
-                cancelled.acquire(timeout=60)  # until all are told
+                cancelled.acquire(timeout=60)  # until all are cancelled
             cancelled.release(50)
         done.append(number)
         return number
@@ -58,7 +58,7 @@ def test_a_stop_leaves_the_rest_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(blas_threads()) == 2
 
 
-def test_an_error_of_a_part_is_the_callers() -> None:
+def test_an_error_of_a_part_is_raised_to_the_caller() -> None:
     with pytest.raises(ZeroDivisionError):
         list(map_parts(lambda number: 1 // number, [1, 0, 1]))
     assert max(blas_threads()) == 2

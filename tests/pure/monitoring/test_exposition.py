@@ -1,4 +1,4 @@
-"""Metrics as Prometheus reads them, of several processes, on a full disk; values that are read again after seconds."""
+"""Metrics as Prometheus reads them: from several processes, on a full disk, and values that are cached for seconds."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def values_of(text: str) -> dict[str, float]:
     return {sample.name: sample.value for family in text_string_to_metric_families(text) for sample in family.samples}
 
 
-def test_the_server_of_a_worker_answers_who_bears_the_token() -> None:
+def test_the_metrics_server_of_a_worker_requires_the_token() -> None:
     UPLOADS.inc()
     port = exposition.serve_metrics(0, "a token")
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
@@ -49,12 +49,12 @@ def test_the_server_of_a_worker_answers_who_bears_the_token() -> None:
     assert values_of(answer.text)["kennel_uploads_total"] >= 1
 
 
-def test_without_a_token_everybody_who_reaches_the_port_is_answered() -> None:
+def test_without_a_token_the_metrics_server_answers_every_client() -> None:
     port = exposition.serve_metrics(0, None)
     assert httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).status_code == 200
 
 
-def test_processes_that_share_a_folder_add_up_and_the_dead_have_no_gauges(tmp_path: Path) -> None:
+def test_counters_of_processes_add_up_and_ended_processes_have_no_gauges(tmp_path: Path) -> None:
     environment = {**os.environ, FOLDER_VARIABLE: str(tmp_path), "PYTHONPATH": IMPORT_PATH}
     texts = [
         subprocess.run(
@@ -83,7 +83,6 @@ def test_several_processes_need_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 @contextmanager
 def metrics_file(file: Path) -> Iterator[Any]:
-    """The metrics of a process in a file, closed at the end."""
     metrics: Any = MetricsFile(str(file))
     try:
         yield metrics
@@ -91,8 +90,8 @@ def metrics_file(file: Path) -> Iterator[Any]:
         metrics.close()
 
 
-def fill(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no file reserve room any more."""
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every further reservation of disk space fail."""
 
     def full(_descriptor: int, _offset: int, _size: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -100,12 +99,12 @@ def fill(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "posix_fallocate", full)
 
 
-def test_instruments_count_in_files_with_room() -> None:
+def test_instruments_count_in_files_with_reserved_space() -> None:
     assert instruments.REGISTRY is not None
     assert vars(values)["MmapedDict"] is MetricsFile
 
 
-def test_a_file_has_its_room_before_it_is_written(tmp_path: Path) -> None:
+def test_a_file_reserves_its_space_before_it_is_written(tmp_path: Path) -> None:
     file = tmp_path / "counter_1.db"
     with metrics_file(file):
         state = file.stat()
@@ -113,7 +112,7 @@ def test_a_file_has_its_room_before_it_is_written(tmp_path: Path) -> None:
 
 
 def test_a_process_that_starts_on_a_full_disk_counts_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(monkeypatch)
+    fill_disk(monkeypatch)
     with metrics_file(tmp_path / "counter_1.db") as metrics:
         metrics.write_value("key", 2.0, 0.0)
         assert metrics.read_value("key") == (2.0, 0.0)
@@ -124,17 +123,19 @@ def test_a_file_that_cannot_grow_is_continued_in_memory(tmp_path: Path, monkeypa
     file = tmp_path / "counter_1.db"
     with metrics_file(file) as metrics:
         size = file.stat().st_size
-        fill(monkeypatch)
+        fill_disk(monkeypatch)
         keys = [f'["metric", "metric", {{"label": "{number:04}"}}, ""]' for number in range(2 * size // 64)]
         for number, key in enumerate(keys):
             metrics.write_value(key, float(number), 0.0)
         assert [metrics.read_value(key)[0] for key in keys] == [float(number) for number in range(len(keys))]
     assert file.stat().st_size == size
     collector: Any = MultiProcessCollector
-    assert list(collector(CollectorRegistry(), path=str(tmp_path)).collect()), "others read what it counted before"
+    assert list(collector(CollectorRegistry(), path=str(tmp_path)).collect()), (
+        "other processes read the counts from before"
+    )
 
 
-def test_it_is_read_again_once_it_is_too_old() -> None:
+def test_a_value_is_read_again_once_it_is_too_old() -> None:
     now = 0.0
     readings = count()
     value = TimedValue(lambda: next(readings), 5.0, clock=lambda: now)
@@ -145,7 +146,7 @@ def test_it_is_read_again_once_it_is_too_old() -> None:
     assert [value.get(), value.get()] == [1, 1]
 
 
-def test_an_error_is_not_kept() -> None:
+def test_an_error_is_not_cached() -> None:
     answers = iter([None, 7])
 
     def read() -> int:

@@ -1,4 +1,4 @@
-"""Structured logs: what a line has, and that no traceback is written twice or with variables."""
+"""Structured logs: the fields of a line. No traceback is written twice or with the values of variables."""
 
 import io
 import json
@@ -18,10 +18,10 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
-    """The loggers as they were."""
+    """Restore the loggers after each test."""
     names = (None, "uvicorn", "uvicorn.error", logs.ACCESS_LOGGER, *logs.CHATTY)
     loggers = [logging.getLogger(name) for name in names]
-    before = [(each.handlers, each.level, each.propagate) for each in loggers]
+    before = [(logger.handlers, logger.level, logger.propagate) for logger in loggers]
     yield
     for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
         logger.handlers, logger.propagate = handlers, propagate
@@ -30,12 +30,10 @@ def restored() -> Iterator[None]:
 
 
 def fail() -> None:
-    """An error."""
     raise ValueError("unexpected")
 
 
 def lines_of(out: io.StringIO) -> list[dict[str, Any]]:
-    """The JSON objects that were logged."""
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -86,21 +84,21 @@ def test_a_terminal_gets_text_without_the_values_of_variables() -> None:
     assert not out.getvalue().startswith("{")
 
 
-def test_the_format_may_be_set() -> None:
+def test_the_format_can_be_set() -> None:
     for stream, log_format, begins in ((Terminal(), "json", True), (io.StringIO(), "text", False)):
         logs.configure_logging("INFO", log_format, stream=stream)  # type: ignore[arg-type]
         logging.getLogger("api").info("hello")
         assert stream.getvalue().startswith("{") is begins
 
 
-def test_the_level_holds_for_all_and_libraries_are_quieter() -> None:
+def test_the_level_applies_to_all_loggers_and_libraries_log_less() -> None:
     out = io.StringIO()
     logs.configure_logging("INFO", stream=out)
     for name in ("scorer.jobs", "celery.worker", "uvicorn.error"):
         logging.getLogger(name).info("a step")
         logging.getLogger(name).warning("a fault")
-    heard = [(line["logger"], line["level"]) for line in lines_of(out)]
-    assert heard == [
+    logged = [(line["logger"], line["level"]) for line in lines_of(out)]
+    assert logged == [
         ("scorer.jobs", "info"),
         ("scorer.jobs", "warning"),
         ("celery.worker", "warning"),
@@ -110,10 +108,10 @@ def test_the_level_holds_for_all_and_libraries_are_quieter() -> None:
     logs.configure_logging("ERROR", stream=out)
     for name in ("scorer.jobs", "celery.worker"):
         logging.getLogger(name).warning("a fault")
-    assert len(lines_of(out)) == len(heard)
+    assert len(lines_of(out)) == len(logged)
 
 
 def test_uvicorn_writes_no_line_for_a_request() -> None:
-    """Its protocols ask this of the logger before they format anything."""
+    """Uvicorn checks for handlers before it formats an access log line."""
     logs.configure_logging("INFO", stream=io.StringIO())
     assert not logging.getLogger(logs.ACCESS_LOGGER).hasHandlers()

@@ -1,4 +1,4 @@
-"""The files in ``deploy/monitoring``: metrics and labels exist, and each alert is raised by what it speaks of."""
+"""The files in ``deploy/monitoring``: metrics and labels exist, and the fault that an alert describes raises it."""
 
 import json
 import re
@@ -21,7 +21,7 @@ SELECTOR = re.compile(r"\b(kennel[_:][a-z0-9_:]+)\{([^}]*)\}")
 GROUPING = re.compile(r"\b(?:by|without) \(([^)]*)\)")
 AGGREGATION = re.compile(r"\b(?:sum|min|max|avg|count)\(")
 UP = re.compile(r"\bup\b")
-TOLD = re.compile(r"\{\{ *(?:\$labels\.)?(\w+) *\}\}")
+PLACEHOLDER = re.compile(r"\{\{ *(?:\$labels\.)?(\w+) *\}\}")
 SUFFIXES = {"counter": ("",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
 
 
@@ -38,25 +38,24 @@ def series() -> dict[str, frozenset[str]]:
 
 
 def rules() -> Iterator[Mapping[str, Any]]:
-    """All recording and alerting rules."""
     for name in ("slos.yml", "alerts.yml"):
         for group in yaml.safe_load((FOLDER / name).read_text())["groups"]:
             yield from group["rules"]
 
 
 def targets() -> list[Mapping[str, Any]]:
-    """What the dashboard asks for, with the legend of each answer."""
+    """The dashboard's queries and their legends."""
     dashboard = json.loads((FOLDER / "grafana-dashboard.json").read_text())
     return [target for panel in dashboard["panels"] for target in panel["targets"]]
 
 
 def expressions() -> list[str]:
     """Every PromQL expression of the rules and the dashboard."""
-    return [each["expr"] for each in (*rules(), *targets())]
+    return [item["expr"] for item in (*rules(), *targets())]
 
 
 def known_labels() -> dict[str, frozenset[str]]:
-    """The labels of every series that there is or that a rule records, by name."""
+    """The labels of every exported or recorded series, by name."""
     known = series() | {"up": frozenset({"job", "instance"})}
     for rule in rules():
         if "record" in rule:
@@ -65,10 +64,10 @@ def known_labels() -> dict[str, frozenset[str]]:
 
 
 def labels_of_answer(expression: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """The labels that an expression's answer has."""
+    """The labels of an expression's result."""
     if groupings := GROUPING.findall(expression):
-        kept = frozenset(re.findall(r"\w+", " ".join(groupings)))
-        return kept - {"le"} if "histogram_quantile" in expression else kept
+        labels = frozenset(re.findall(r"\w+", " ".join(groupings)))
+        return labels - {"le"} if "histogram_quantile" in expression else labels
     if AGGREGATION.search(expression):
         return frozenset()
     return labels_of_series(expression, known)
@@ -80,7 +79,7 @@ def labels_of_series(expression: str, known: Mapping[str, frozenset[str]]) -> fr
 
 
 def argument(expression: str, begin: int) -> str:
-    """What stands in the parentheses that open at ``begin`` or behind it."""
+    """The text in the first parentheses that open at or after ``begin``."""
     depth = 0
     for end in range(first := expression.index("(", begin), len(expression)):
         depth += {"(": 1, ")": -1}.get(expression[end], 0)
@@ -89,20 +88,20 @@ def argument(expression: str, begin: int) -> str:
     raise ValueError(expression)
 
 
-def test_every_metric_that_they_name_exists() -> None:
+def test_every_named_metric_exists() -> None:
     known = set(series()) | {rule["record"] for rule in rules() if "record" in rule}
     named = {name for expression in expressions() for name in NAME.findall(expression)}
     assert len(named) > 10
     assert sorted(named - known) == []
 
 
-def test_every_metric_is_shown_or_watched() -> None:
+def test_every_metric_is_in_the_dashboard_or_a_rule() -> None:
     text = " ".join(expressions())
     unseen = {name for name in series() if name not in text and not name.endswith(("_sum", "_count"))}
     assert sorted(unseen) == []
 
 
-def test_every_label_that_they_select_by_exists() -> None:
+def test_every_label_in_a_selector_exists() -> None:
     labels_of = known_labels()
     wrong = [
         f"{name}: {label}"
@@ -114,9 +113,9 @@ def test_every_label_that_they_select_by_exists() -> None:
     assert wrong == []
 
 
-def test_every_label_that_they_group_by_is_one_of_what_is_grouped() -> None:
+def test_expressions_group_by_labels_of_the_grouped_series() -> None:
     known = known_labels()
-    groupings = [(each, found) for each in expressions() for found in GROUPING.finditer(each)]
+    groupings = [(expression, found) for expression in expressions() for found in GROUPING.finditer(expression)]
     assert len(groupings) > 10
     wrong = [
         f"{label}: {expression}"
@@ -127,17 +126,16 @@ def test_every_label_that_they_group_by_is_one_of_what_is_grouped() -> None:
     assert wrong == []
 
 
-def test_every_label_that_they_tell_is_one_of_the_answer() -> None:
-    """In the dashboard's legends and in the sentences of alerts."""
+def test_legends_and_alerts_show_labels_of_the_result() -> None:
     known = known_labels()
-    told = [(target["legendFormat"], target["expr"]) for target in targets()]
-    told += [(rule["annotations"]["summary"], rule["expr"]) for rule in rules() if "alert" in rule]
-    named = [(label, expression) for text, expression in told for label in TOLD.findall(text)]
+    texts = [(target["legendFormat"], target["expr"]) for target in targets()]
+    texts += [(rule["annotations"]["summary"], rule["expr"]) for rule in rules() if "alert" in rule]
+    named = [(label, expression) for text, expression in texts for label in PLACEHOLDER.findall(text)]
     assert len(named) > 10
-    assert [each for each in named if each[0] not in labels_of_answer(each[1], known)] == []
+    assert [pair for pair in named if pair[0] not in labels_of_answer(pair[1], known)] == []
 
 
-def test_every_bucket_that_they_name_exists() -> None:
+def test_every_named_bucket_exists() -> None:
     bounds = {bound for text in expressions() for bound in re.findall(r'le="([^"]+)"', text)}
     assert bounds
     assert {float(bound) for bound in bounds} <= set(instruments.REQUEST_BUCKETS)
@@ -152,9 +150,9 @@ def test_rules_are_complete(rule: Mapping[str, Any]) -> None:
         assert rule["annotations"]["summary"].endswith(".") or "?" in rule["annotations"]["summary"]
 
 
-def test_the_example_asks_every_process_of_the_compose_file() -> None:
+def test_the_example_scrapes_every_process_of_the_compose_file() -> None:
     jobs = {
-        job["job_name"]: {target.partition(":")[0] for one in job["static_configs"] for target in one["targets"]}
+        job["job_name"]: {target.partition(":")[0] for config in job["static_configs"] for target in config["targets"]}
         for job in yaml.safe_load((FOLDER / "prometheus.yml").read_text())["scrape_configs"]
     }
     workers = {name for name in services({"DOMAIN": "kennel.example.org"}) if name.startswith("worker-")}
@@ -170,21 +168,21 @@ with_promtool = pytest.mark.skipif(
 
 
 def promtool(*arguments: str | Path) -> str:
-    """What promtool prints; it must end well."""
+    """The output of promtool, which must succeed."""
     done = subprocess.run(["promtool", *arguments], cwd=FOLDER, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 @with_promtool
-def test_rules_and_configuration_are_read() -> None:
+def test_rules_and_configuration_are_valid() -> None:
     printed = promtool("check", "rules", "--lint=all", "--lint-fatal", *RULES)
     assert printed.count("SUCCESS") == len(RULES)
     assert "is valid prometheus config file syntax" in promtool("check", "config", "--syntax-only", "prometheus.yml")
 
 
 @with_promtool
-def test_alerts_are_raised_by_what_they_speak_of() -> None:
+def test_faults_raise_their_alerts() -> None:
     assert "SUCCESS" in promtool("test", "rules", UNIT_TESTS)
 
 

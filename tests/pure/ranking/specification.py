@@ -1,8 +1,8 @@
 """The definition of a board's order: standings, final picks and ranks, entry by entry.
 
-The ranking by columns (:mod:`scorer.ranking.vectorised`) and by SQL is tested against it. A lower score is better. A
-team's place is that of its best entry. Scores are compared as they are shown, rounded to the competition's declared
-precision; ties go to the entry accepted first. In the end only a team's final picks count (:func:`final_refs`,
+The vectorised ranking (:mod:`scorer.ranking.vectorised`) is tested against it. A lower score is better. A team has the
+place of its best entry. Scores are compared as shown, rounded to the competition's precision; of equal scores, the
+entry accepted first is better. On the private board only a team's final picks count (:func:`final_refs`,
 :func:`final_standings`).
 """
 
@@ -16,9 +16,9 @@ from math import floor, isfinite
 class ScoredEntry:
     """One scored submission as the board sees it.
 
-    ``score`` is None or nan where there is none. ``copy`` marks a copy of the training set
-    (:func:`scorer.metrics.mifid.is_copy`), ``benchmark`` an organizer's reference line, ``disqualified`` an entry
-    that organizers have disqualified: it ranks nowhere.
+    ``score`` is None or nan if the entry has no score. ``copy`` marks a copy of the training set
+    (:func:`scorer.metrics.mifid.is_copy`), ``benchmark`` a benchmark entry, and ``disqualified`` an entry that
+    organizers have disqualified and that never ranks.
     """
 
     ref: int
@@ -31,13 +31,13 @@ class ScoredEntry:
 
     @property
     def scored(self) -> bool:
-        """Whether it has a number that can be compared."""
+        """Whether it has a score that can be compared."""
         return not self.copy and self.score is not None and isfinite(self.score)
 
 
 @dataclass(frozen=True)
 class RankedEntry:
-    """One row of the board: ``score`` as rounded, ``rank`` from 1, or None for a benchmark."""
+    """One row of the board: the rounded ``score``, and ``rank`` from 1, or None for a benchmark."""
 
     rank: int | None
     score: float
@@ -46,10 +46,10 @@ class RankedEntry:
 
 @dataclass(frozen=True)
 class Standings:
-    """The ranked board, best first, and apart from it the teams without a rank: they submitted only copies, or
-    their entries were disqualified.
+    """The ranked board, best first, and separately the teams without a rank.
 
-    ``copies`` and ``disqualified`` hold the newest such entry of each team, in the order of acceptance.
+    Such a team submitted only copies, or its entries were disqualified. ``copies`` and ``disqualified`` hold its newest
+    such entry, in order of acceptance.
     """
 
     placings: tuple[RankedEntry, ...]
@@ -58,10 +58,10 @@ class Standings:
 
 
 def standings(entries: Iterable[ScoredEntry], precision: int) -> Standings:
-    """Order entries by score, one row a team, at ``precision`` decimal places.
+    """Order entries by score at ``precision`` decimal places, with one row per team.
 
-    Benchmarks are placed among the teams but take no rank. A team without a finite score has no row: a
-    missing score must never come first.
+    Benchmarks are placed among the teams but take no rank. A team without a finite score has no row, because a missing
+    score must never come first.
     """
     all_entries = tuple(entries)
     best: dict[Hashable, RankedEntry] = {}
@@ -79,12 +79,11 @@ def standings(entries: Iterable[ScoredEntry], precision: int) -> Standings:
 def final_refs(
     public: Iterable[ScoredEntry], picks: Mapping[Hashable, Collection[int]], max_finals: int, precision: int
 ) -> dict[Hashable, tuple[int, ...]]:
-    """The refs of the entries by which each team is ranked in the end.
+    """The refs of the entries that determine each team's final rank.
 
-    They are the team's picks (``picks``), as far as those entries are its own and measured: an entry may be picked
-    while it waits, and may be rejected then. A team without such picks is ranked by its ``max_finals`` best entries of
-    the public board, as they would stand without rulings: a disqualified entry drops out of them as it drops out of
-    picks, so that a team gains no replacement by not picking.
+    They are the team's picks (``picks``) that are its own and measured: a team may pick an entry that is waiting and is
+    rejected later. A team without such picks is ranked by its ``max_finals`` best entries of the public board, without
+    regard to rulings. A disqualified entry is therefore not replaced, just as a disqualified pick is not.
     """
     team_entries = [entry for entry in public if not entry.benchmark]
     own_refs = {(entry.team, entry.ref) for entry in team_entries}
@@ -100,9 +99,9 @@ def final_refs(
 def final_standings(
     private: Iterable[ScoredEntry], final: Mapping[Hashable, Collection[int]], precision: int
 ) -> Standings:
-    """The private board: each team by the best private score among its :func:`final_refs`.
+    """The private board, where each team has the best private score among its :func:`final_refs`.
 
-    A team without an entry to be ranked by is listed apart if it submitted copies or was disqualified.
+    A team without such an entry is listed separately if it submitted copies or was disqualified.
     """
     counting_entries = [
         entry
@@ -115,7 +114,7 @@ def final_standings(
 
 
 def would_be_rank(entries: Iterable[ScoredEntry], ref: int, precision: int) -> int | None:
-    """The rank that the entry ``ref`` would take if its team had no other; None if it could take none."""
+    """The rank that entry ``ref`` would have as its team's only entry, or None if it could not rank."""
     all_entries = tuple(entries)
     (own,) = (entry for entry in all_entries if entry.ref == ref)
     others = [entry for entry in all_entries if entry.team != own.team]
@@ -125,11 +124,11 @@ def would_be_rank(entries: Iterable[ScoredEntry], ref: int, precision: int) -> i
 
 def _in_order(entries: Iterable[ScoredEntry], precision: int) -> list[ScoredEntry]:
     """Scored entries, best first."""
-    return sorted(entries, key=lambda each: (round_score(each.score or 0.0, precision), each.accepted_at, each.ref))
+    return sorted(entries, key=lambda entry: (round_score(entry.score or 0.0, precision), entry.accepted_at, entry.ref))
 
 
 def _copies_apart(entries: tuple[ScoredEntry, ...]) -> tuple[ScoredEntry, ...]:
-    """The newest entry of every team that has only copies, none of them disqualified."""
+    """The newest entry of every team with only copies and no disqualified entry."""
     others = {entry.team for entry in entries if entry.disqualified or not entry.copy}
     return _newest_of_each(entry for entry in entries if entry.team not in others)
 
@@ -142,8 +141,8 @@ def _newest_of_each(entries: Iterable[ScoredEntry]) -> tuple[ScoredEntry, ...]:
 def round_score(score: float, precision: int) -> float:
     """``score`` to ``precision`` decimals, halves upward, in plain IEEE doubles.
 
-    Not Python's ``round``: numpy must compute the same number, and these four operations (multiply, add, floor,
-    divide) are exact to the bit on every IEEE machine.
+    Unlike Python's ``round``, numpy computes the same number: these four operations (multiply, add, floor, divide) give
+    the same bits on every IEEE machine.
     """
     scale = float(10**precision)
     return floor(score * scale + 0.5) / scale

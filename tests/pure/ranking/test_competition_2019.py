@@ -1,4 +1,4 @@
-"""The released table of the 2019 Generative Dog Images competition, scored and ranked again."""
+"""The scores and ranks of the 2019 Generative Dog Images competition, recomputed from its released table."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from scorer.metrics.mifid import is_penalised, mifid
 from scorer.metrics.statistics.threshold_selection import Interval, ThresholdChoice, choose_tau
-from tests.pure.oracles import TABLE, CompetitionTable, competition_table, mifid_by_hand
+from tests.pure.oracles import TABLE, CompetitionTable, competition_table, mifid_by_definition
 from tests.pure.ranking.specification import ScoredEntry, standings
 
 TAU = {"public": 0.10, "private": 0.25}
@@ -31,7 +31,7 @@ def choice(table: CompetitionTable, track: str, method: str, tau: float | None =
 
 
 def errors(chosen: ThresholdChoice) -> tuple[int, int, int]:
-    """(caught, missed, wronged)."""
+    """(caught memorising, missed memorising, penalised legitimate)."""
     assert chosen.confusion is not None
     return (
         chosen.confusion.true_positives,
@@ -54,21 +54,21 @@ def test_the_table_is_the_released_one(table: CompetitionTable) -> None:
 
 
 @pytest.mark.parametrize("track", ["public", "private"])
-def test_every_score_comes_out_again(table: CompetitionTable, track: str) -> None:
-    standing = table.score[track] != DISQUALIFIED
+def test_every_released_score_is_reproduced(table: CompetitionTable, track: str) -> None:
+    has_score = table.score[track] != DISQUALIFIED
     judged = mifid(table.fid[track], table.distance[track], TAU[track])
-    relative = np.abs(judged / table.score[track] - 1.0)[standing]
+    relative = np.abs(judged / table.score[track] - 1.0)[has_score]
     assert relative.max() < 1e-12
-    by_hand = [
-        mifid_by_hand(fid, distance, TAU[track], 1e-15)
+    by_definition = [
+        mifid_by_definition(fid, distance, TAU[track], 1e-15)
         for fid, distance in zip(table.fid[track], table.distance[track], strict=True)
     ]
-    np.testing.assert_allclose(judged, by_hand, rtol=1e-15)
+    np.testing.assert_allclose(judged, by_definition, rtol=1e-15)
     paper = np.where(table.distance[track] < TAU[track], 1.0 / (table.distance[track] + 1e-15), 1.0)
-    np.testing.assert_array_equal(judged, table.fid[track] * paper)  # a penalty that is at least 1 changes no bit
+    np.testing.assert_array_equal(judged, table.fid[track] * paper)  # limiting the penalty to at least 1 changes no bit
 
 
-def test_the_epsilon_of_the_libraries_does_not_reproduce_the_scores(table: CompetitionTable) -> None:
+def test_the_epsilon_of_other_libraries_does_not_reproduce_the_scores(table: CompetitionTable) -> None:
     unpenalised = table.distance["public"] >= TAU["public"]
     penalised = mifid(table.fid["public"], table.distance["public"], TAU["public"], 1e-14)
     exact = mifid(table.fid["public"], table.distance["public"], TAU["public"], 1e-15)
@@ -76,24 +76,24 @@ def test_the_epsilon_of_the_libraries_does_not_reproduce_the_scores(table: Compe
     assert off[~unpenalised].max() > 10 * np.abs(exact / table.score["public"] - 1.0)[~unpenalised].max()
 
 
-def test_who_was_penalised(table: CompetitionTable) -> None:
+def test_the_numbers_of_penalised_entries(table: CompetitionTable) -> None:
     assert int(is_penalised(table.distance["public"], 0.10).sum()) == 3
-    standing = table.score["private"] != DISQUALIFIED
-    assert int((~standing).sum()) == 495
-    assert int(is_penalised(table.distance["private"], 0.25)[standing].sum()) == 1
-    assert int(is_penalised(table.distance["private"], 0.25)[~standing].sum()) == 446
+    has_score = table.score["private"] != DISQUALIFIED
+    assert int((~has_score).sum()) == 495
+    assert int(is_penalised(table.distance["private"], 0.25)[has_score].sum()) == 1
+    assert int(is_penalised(table.distance["private"], 0.25)[~has_score].sum()) == 446
 
 
 @pytest.mark.parametrize(("track", "below", "above"), [("public", 0.09571, 0.10024), ("private", 0.18244, 0.25022)])
 def test_the_released_scores_bracket_the_threshold(
     table: CompetitionTable, track: str, below: float, above: float
 ) -> None:
-    """From score and FID alone; disqualified entries have no score and are left out."""
-    standing = table.score[track] != DISQUALIFIED
-    penalised = standing & (table.score[track] > 1.5 * table.fid[track])
+    """This uses only score and FID, without the disqualified entries, which have no score."""
+    has_score = table.score[track] != DISQUALIFIED
+    penalised = has_score & (table.score[track] > 1.5 * table.fid[track])
     assert table.distance[track][penalised].max() == pytest.approx(below, abs=5e-6)
-    assert table.distance[track][standing & ~penalised].min() == pytest.approx(above, abs=5e-6)
-    np.testing.assert_array_equal(is_penalised(table.distance[track], TAU[track])[standing], penalised[standing])
+    assert table.distance[track][has_score & ~penalised].min() == pytest.approx(above, abs=5e-6)
+    np.testing.assert_array_equal(is_penalised(table.distance[track], TAU[track])[has_score], penalised[has_score])
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_margin(
 
 
 @pytest.mark.parametrize("track", ["public", "private"])
-def test_margin_is_the_same_with_the_unlabelled_rows_beside(table: CompetitionTable, track: str) -> None:
+def test_unlabelled_rows_do_not_change_margin(table: CompetitionTable, track: str) -> None:
     memorised = np.where(table.labelled, table.memorising.astype(float), np.nan)
     everyone = choose_tau(table.distance[track], memorised)
     labelled = choice(table, track, "margin")
@@ -214,26 +214,26 @@ def test_rank_differences(table: CompetitionTable) -> None:
 
 @pytest.mark.parametrize("track", ["public", "private"])
 def test_the_board_is_the_released_one(table: CompetitionTable, track: str) -> None:
-    """From FID and distance to ranks, against the ranks of the scores as they were released."""
-    standing = np.flatnonzero(table.score[track] != DISQUALIFIED)
-    scores = mifid(table.fid[track], table.distance[track], TAU[track])[standing]
+    """The ranks computed from FID and distance are those of the released scores."""
+    scored = np.flatnonzero(table.score[track] != DISQUALIFIED)
+    scores = mifid(table.fid[track], table.distance[track], TAU[track])[scored]
     start = datetime(2019, 6, 28, tzinfo=UTC)
     entries = [
         ScoredEntry(place, place, float(score), start + timedelta(seconds=place)) for place, score in enumerate(scores)
     ]
     ranks = {line.entry.ref: line.rank for line in standings(entries, precision=9).placings}
-    released = rankdata(np.round(table.score[track][standing], 9), method="ordinal")
-    assert [ranks[place] for place in range(len(standing))] == released.tolist()
+    released = rankdata(np.round(table.score[track][scored], 9), method="ordinal")
+    assert [ranks[place] for place in range(len(scored))] == released.tolist()
 
 
 @pytest.mark.parametrize("which", ["legitimate", "everyone"])
 def test_the_boards_of_both_tracks(table: CompetitionTable, which: str) -> None:
-    """Every row as a team of its own: our ranks are scipy's ordinal ones, and the top fives differ."""
+    """Every row is a team of its own. The ranks are the ordinal ranks of scipy, and the tracks' top fives differ."""
     own = np.flatnonzero(table.legitimate if which == "legitimate" else np.ones(len(table.labels), bool))
     start = datetime(2019, 6, 28, tzinfo=UTC)
     top: list[set[int]] = []
     for track in ("public", "private"):
-        # No decision to disqualify: the scores as tau alone makes them.
+        # These scores follow from tau alone, without disqualifications.
         scores = mifid(table.fid[track], table.distance[track], TAU[track])[own]
         entries = [
             ScoredEntry(int(row), int(row), float(score), start + timedelta(seconds=int(row)))

@@ -13,7 +13,7 @@ teams = st.lists(st.integers(1, 12), unique=True, max_size=8)
 
 
 def board_of(ranked: list[int]) -> RankedBoard:
-    """A board on which these teams have the ranks 1, 2, ..."""
+    """A board where these teams have the ranks 1, 2, ..."""
     count = len(ranked)
     zeros, ones = np.zeros(count), np.ones(count)
     numbers = np.arange(count)
@@ -24,7 +24,7 @@ def board_of(ranked: list[int]) -> RankedBoard:
 
 
 @given(teams, teams)
-def test_moves_are_those_of_teams_whose_ranks_differ(before: list[int], after: list[int]) -> None:
+def test_moves_are_the_differences_between_ranks(before: list[int], after: list[int]) -> None:
     def rank(teams: list[int], team: int) -> int:
         return teams.index(team) + 1 if team in teams else 0
 

@@ -32,14 +32,14 @@ def board(*entries: ScoredEntry, precision: int = 4) -> list[tuple[int | None, i
     return [(line.rank, line.entry.ref) for line in standings(entries, precision).placings]
 
 
-def test_lower_is_better_and_a_team_stands_once() -> None:
+def test_lower_is_better_and_a_team_has_one_place() -> None:
     assert board(entry(1, "a", 30.0), entry(2, "b", 20.0), entry(3, "a", 10.0), entry(4, "b", 25.0)) == [
         (1, 3),
         (2, 2),
     ]
 
 
-def test_equal_scores_go_to_the_earlier_entry_and_then_to_the_lower_ref() -> None:
+def test_ties_go_to_the_earlier_entry_and_then_to_the_lower_ref() -> None:
     assert board(entry(9, "a", 5.0, 2), entry(3, "b", 5.0, 1), entry(7, "c", 5.0, 1), entry(5, "d", 5.0, 2)) == [
         (1, 3),
         (2, 7),
@@ -52,7 +52,7 @@ def test_a_team_keeps_the_earlier_of_its_equal_entries() -> None:
     assert board(entry(1, "a", 5.00004, 1), entry(2, "a", 5.0, 2)) == [(1, 1)]
 
 
-def test_scores_are_compared_as_they_are_shown() -> None:
+def test_scores_are_compared_as_shown() -> None:
     later_but_lower, earlier = entry(1, "a", 12.34561, 9), entry(2, "b", 12.34564, 1)
     assert board(later_but_lower, earlier, precision=4) == [(1, 2), (2, 1)]
     assert board(later_but_lower, earlier, precision=5) == [(1, 1), (2, 2)]
@@ -60,7 +60,7 @@ def test_scores_are_compared_as_they_are_shown() -> None:
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, math.inf])
-def test_what_is_missing_never_ranks(missing: float | None) -> None:
+def test_a_missing_score_never_ranks(missing: float | None) -> None:
     assert board(entry(1, "a", missing), entry(2, "b", 50.0), entry(3, "c", missing), entry(4, "c", 60.0)) == [
         (1, 2),
         (2, 4),
@@ -80,7 +80,7 @@ def test_benchmarks_are_placed_without_a_rank() -> None:
     ) == [(1, 1), (None, 4), (2, 3)]
 
 
-def test_copies_stand_apart_and_do_not_rank_even_with_a_score() -> None:
+def test_copies_are_listed_separately_and_never_rank() -> None:
     board = standings(
         [
             entry(1, "copier", None, 1, copy=True),
@@ -95,7 +95,7 @@ def test_copies_stand_apart_and_do_not_rank_even_with_a_score() -> None:
     assert [line.ref for line in board.copies] == [5, 2]
 
 
-def test_nobody() -> None:
+def test_a_board_without_entries() -> None:
     board = standings([], 4)
     assert (board.placings, board.copies) == ((), ())
 
@@ -112,7 +112,7 @@ lines = st.lists(
 
 
 @given(given_lines=lines, order=st.randoms(use_true_random=False))
-def test_the_order_of_arrival_of_the_rows_does_not_matter(
+def test_the_order_of_the_rows_does_not_matter(
     given_lines: list[tuple[int, float | None, int, bool]], order: Random
 ) -> None:
     entries = [
@@ -129,9 +129,9 @@ def test_the_order_of_arrival_of_the_rows_does_not_matter(
     assert len(set(teams)) == len(teams)
     scores = [line.score for line in board.placings]
     assert scores == sorted(scores)
-    able = {e.team for e in entries if not e.copy and e.score is not None and not math.isnan(e.score)}
-    assert set(teams) == able
-    assert able.isdisjoint(line.team for line in board.copies)
+    scored_teams = {row.team for row in entries if not row.copy and row.score is not None and not math.isnan(row.score)}
+    assert set(teams) == scored_teams
+    assert scored_teams.isdisjoint(line.team for line in board.copies)
 
 
 @pytest.mark.parametrize(

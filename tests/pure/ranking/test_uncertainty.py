@@ -16,15 +16,15 @@ from scorer.ranking.uncertainty import (
 from tests.pure.ranking.uncertainty_simulation import FIELDS, Report, simulate
 
 MAX_MISCALIBRATION = {"tied": 0.09}
-"""By kind of field: by how much the share that happened may differ from the probability told, in any tenth of 100
-probabilities or more. Leaders that lie closer than they err are told apart a little too surely: the spread of the other
-teams says that true scores differ."""
+"""The largest difference between a predicted probability and the observed share, in any tenth of at least 100
+probabilities, by kind of field. Leaders closer than their errors are distinguished with slightly too much certainty,
+because the spread of the other teams suggests that true scores differ."""
 
 
 def scores(
     fid: list[float], fid_se: float = 0.1, distance: float | list[float] = 0.3, **more: list[SharedImages]
 ) -> MeasuredScores:
-    """Entries with tau = 0.2 and an error of the distance of 0.001."""
+    """Entries with tau = 0.2 and a standard error of the distance of 0.001."""
     count = len(fid)
     distances = np.full(count, distance) if isinstance(distance, float) else np.array(distance)
     errors = np.full(count, fid_se), np.full(count, 0.001)
@@ -32,8 +32,8 @@ def scores(
     return MeasuredScores(np.array(fid), errors[0], distances, errors[1], np.full(count, 0.2), 1e-15, shared)
 
 
-def test_the_error_of_a_penalised_score_follows_from_both_of_its_parts() -> None:
-    """The delta method against the spread of drawn quotients."""
+def test_the_error_of_a_penalised_score_includes_fid_and_distance() -> None:
+    """This compares the delta method with the spread of random quotients."""
     measured = scores([20.0, 20.0], distance=[0.3, 0.1])
     random = np.random.default_rng(1)
     drawn = random.normal(20.0, 0.1, 200_000) / random.normal(0.1, 0.001, 200_000)
@@ -42,15 +42,15 @@ def test_the_error_of_a_penalised_score_follows_from_both_of_its_parts() -> None
     assert measured.standard_error[1] == pytest.approx(drawn.std(), rel=0.02)
 
 
-def test_a_penalty_that_is_held_at_1_adds_no_error() -> None:
-    """In a signed space a distance can lie between 1 and tau."""
+def test_a_penalty_limited_to_1_adds_no_error() -> None:
+    """In a signed feature space a distance can be between 1 and tau."""
     fid, fid_se, distance, distance_se, tau = np.array([[20.0], [0.1], [1.5], [0.5], [1.75]])
     measured = MeasuredScores(fid, fid_se, distance, distance_se, tau, 1e-15)
     assert (measured.score[0], measured.standard_error[0]) == (20.0, 0.1)
 
 
-def test_a_place_is_certain_as_far_as_scores_differ_by_more_than_they_err() -> None:
-    """Two that lie 0.1 apart with errors of 0.1 may be either way round; the others are told apart."""
+def test_a_rank_is_certain_if_scores_differ_by_more_than_their_errors() -> None:
+    """Two entries 0.1 apart with errors of 0.1 can have either order. The others are distinguished."""
     measured = scores([10.0, 12.0, 12.1, 15.0])
     assert [column.tolist() for column in rank_intervals(measured)] == [[1, 2, 2, 4], [1, 3, 3, 4]]
     apart = measured.separation(1, 2)
@@ -58,19 +58,19 @@ def test_a_place_is_certain_as_far_as_scores_differ_by_more_than_they_err() -> N
     assert apart.in_standard_errors == pytest.approx(0.5**0.5)
 
 
-def test_images_that_two_entries_share_err_alike_in_both() -> None:
-    """The same difference is significant where nearly all images are shared."""
+def test_shared_images_have_the_same_error_in_both_entries() -> None:
+    """The same difference becomes significant if nearly all images are shared."""
     alone, paired = scores([12.0, 12.2]), scores([12.0, 12.2], shared=[SharedImages(1, 0, 0.99)])
     assert rank_intervals(alone).last.tolist() == [2, 2]
     assert rank_intervals(paired).last.tolist() == [1, 2]
     assert paired.separation(0, 1).standard_error == pytest.approx(0.1 * 0.02**0.5)
-    first_of = [float(rank_probabilities(each, [1])[0, 0]) for each in (alone, paired)]
-    assert first_of[0] == pytest.approx(0.92, abs=0.03)
-    assert first_of[1] > 0.99
+    wins = [float(rank_probabilities(measured, [1])[0, 0]) for measured in (alone, paired)]
+    assert wins[0] == pytest.approx(0.92, abs=0.03)
+    assert wins[1] > 0.99
 
 
 def test_entries_with_the_same_images_are_the_same_on_every_board() -> None:
-    """They cannot change places, whatever is drawn: the one that was handed in first stays before."""
+    """No draw can swap them: the entry that was submitted first always ranks first."""
     measured = scores([12.0, 12.0, 12.05], shared=[SharedImages(0, 1, 1.0)])
     assert measured.separation(0, 1).in_standard_errors is None
     first = rank_probabilities(measured, [1])[:, 0]
@@ -78,42 +78,42 @@ def test_entries_with_the_same_images_are_the_same_on_every_board() -> None:
     assert first.sum() == pytest.approx(1.0)
 
 
-def test_an_entry_beside_the_threshold_may_be_penalised_or_not() -> None:
-    """Half a standard error above tau: its penalty, were it due, would cost four places."""
+def test_an_entry_near_the_threshold_may_be_penalised_or_not() -> None:
+    """The entry is half a standard error above tau. A penalty would cost four places."""
     measured = scores([10.0, 20.0, 30.0, 40.0, 60.0], distance=[0.2005, 0.3, 0.3, 0.3, 0.3])
     first, last = rank_intervals(measured)
     assert (first[0], last[0]) == (1, 4)
     assert (first[4], last[4]) == (5, 5)
-    beside, sure = measured.intervals.lowest[:2], measured.intervals.highest[:2]
-    assert beside.tolist() == pytest.approx([10.0 - 0.1 * CRITICAL_VALUE, 20.0 - 0.1 * CRITICAL_VALUE])
+    lowest, highest = measured.intervals.lowest[:2], measured.intervals.highest[:2]
+    assert lowest.tolist() == pytest.approx([10.0 - 0.1 * CRITICAL_VALUE, 20.0 - 0.1 * CRITICAL_VALUE])
     penalised = np.hypot(0.1 / 0.2, 10.0 * 0.001 / 0.2**2)
-    assert sure.tolist() == pytest.approx([50.0 + penalised * CRITICAL_VALUE, 20.0 + 0.1 * CRITICAL_VALUE])
+    assert highest.tolist() == pytest.approx([50.0 + penalised * CRITICAL_VALUE, 20.0 + 0.1 * CRITICAL_VALUE])
     assert rank_probabilities(measured, [1])[0, 0] == pytest.approx(0.69, abs=0.03)
 
 
-def test_a_difference_beside_the_threshold_has_both_signs() -> None:
-    """It is a hundred standard errors on the measured sides, and on the other one the worse is the better."""
+def test_a_difference_near_the_threshold_has_both_signs() -> None:
+    """Unpenalised, the first entry is better by a hundred standard errors. With a penalty it is worse."""
     measured = scores([10.0, 20.0, 30.0], distance=[0.2005, 0.3, 0.3])
-    beside, sure = measured.separation(0, 1), measured.separation(1, 2)
-    assert beside.difference == 10.0
-    assert beside.lowest < -29.0
-    assert beside.highest == pytest.approx(10.0 + 0.1 * 2**0.5 * CRITICAL_VALUE)
+    near, sure = measured.separation(0, 1), measured.separation(1, 2)
+    assert near.difference == 10.0
+    assert near.lowest < -29.0
+    assert near.highest == pytest.approx(10.0 + 0.1 * 2**0.5 * CRITICAL_VALUE)
     assert (sure.lowest, sure.highest) == pytest.approx((10.0 - 0.277180755, 10.0 + 0.277180755))
 
 
-def test_draws_have_a_seed_and_no_team_gives_none() -> None:
-    """Equal boards have equal probabilities; the places of a board are shared out among its teams."""
+def test_draws_have_a_seed_and_a_board_may_be_empty() -> None:
+    """Equal boards have equal probabilities, which add up to the number of places."""
     measured = scores([10.0, 10.1, 10.2, 10.3, 10.4])
-    told = rank_probabilities(measured, [1, 3])
-    assert np.array_equal(told, rank_probabilities(measured, [1, 3]))
-    assert not np.array_equal(told, rank_probabilities(measured, [1, 3], seed=2))
-    assert told.sum(axis=0).tolist() == pytest.approx([1.0, 3.0])
+    probabilities = rank_probabilities(measured, [1, 3])
+    assert np.array_equal(probabilities, rank_probabilities(measured, [1, 3]))
+    assert not np.array_equal(probabilities, rank_probabilities(measured, [1, 3], seed=2))
+    assert probabilities.sum(axis=0).tolist() == pytest.approx([1.0, 3.0])
     assert rank_probabilities(scores([]), [1]).shape == (0, 1)
 
 
 def require_honest(kind: str, report: Report, *, tolerance: float, min_count: int) -> None:
-    """Intervals of scores and of differences cover 93 to 97 %, intervals of ranks at least 93 %, and what is told with
-    a probability happens as often."""
+    """Intervals of scores and differences must cover 93 to 97 % of the true values, intervals of ranks at least 93 %.
+    Predicted probabilities must match the observed frequencies."""
     covers = (0.93 - tolerance, 0.97 + tolerance)
     assert covers[0] <= np.mean(report.score_covered) <= covers[1]
     assert covers[0] <= np.mean(report.difference_covered) <= covers[1]
@@ -124,23 +124,22 @@ def require_honest(kind: str, report: Report, *, tolerance: float, min_count: in
 
 
 @pytest.mark.parametrize("kind", FIELDS)
-def test_intervals_and_probabilities_mean_what_they_say(kind: str) -> None:
-    """In few simulated competitions."""
+def test_intervals_and_probabilities_are_right_in_few_competitions(kind: str) -> None:
     require_honest(kind, simulate(FIELDS[kind], 40, seed=1, draws=200), tolerance=0.03, min_count=200)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FIELDS)
 def test_intervals_and_probabilities_are_right_in_2000_competitions(kind: str) -> None:
-    """With the numbers, on the standard output."""
+    """This also prints the coverage."""
     report = simulate(FIELDS[kind], 2_000, seed=2)
     print(kind, *report.lines(), sep="\n")  # noqa: T201 - the counts, for people
     require_honest(kind, report, tolerance=0.0, min_count=500)
 
 
 @pytest.mark.slow
-def test_errors_of_measured_sets_cover_their_generators_average() -> None:
-    """2,000 sets of features of one generator, measured: FID, memorization distance, and penalised scores of both."""
+def test_errors_of_measured_sets_cover_the_average_of_their_generator() -> None:
+    """FID, memorization distance and penalised scores are measured on 2,000 sets of features of one generator."""
     random = np.random.default_rng(3)
     dimension, images, runs = 16, 800, 2_000
     training = np.abs(random.standard_normal((400, dimension)))

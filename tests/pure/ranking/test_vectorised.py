@@ -44,7 +44,7 @@ def test_columns_are_the_readable_definition(drawn: DrawnCompetition) -> None:
 
 
 @given(st.lists(st.sampled_from([3, 4, 7, 900, 10**12]), max_size=9))
-def test_teams_are_numbered_by_their_ids_whether_these_are_close_or_far(ids: list[int]) -> None:
+def test_teams_are_numbered_in_the_order_of_their_ids(ids: list[int]) -> None:
     teams = np.array(ids, np.int64)
     entries = replace(some(*range(len(ids))), team=teams)
     codes, count = JudgedEntries(entries, JudgingRules(0.2, EPSILON, DECIMALS)).codes
@@ -54,18 +54,18 @@ def test_teams_are_numbered_by_their_ids_whether_these_are_close_or_far(ids: lis
 
 @settings(max_examples=examples(200), deadline=None)
 @given(competitions(), st.sampled_from([math.nan, 0.0, *TAUS, 2.0]))
-def test_another_tau_is_judged_as_if_it_were_in_force(drawn: DrawnCompetition, tau: float) -> None:
+def test_judging_with_another_tau_is_the_same_as_changing_the_rules(drawn: DrawnCompetition, tau: float) -> None:
     public = JudgedEntries(field_of(drawn, "public"), terms_of(drawn, "public"))
     final = finals_of(public, picks_of(drawn), MAX_FINAL_PICKS)
     for finals in (None, final):
         judged = JudgedEntries(field_of(drawn, "private"), terms_of(drawn, "private"), finals)
-        order_of(judged)  # computes what is shared, and what must not be
+        order_of(judged)  # fills the caches, both those that `under` shares and those that it must not share
         other = judged.under(tau)
-        anew = JudgedEntries(judged.columns, replace(judged.rules, tau=tau), finals)
+        recomputed = JudgedEntries(judged.columns, replace(judged.rules, tau=tau), finals)
         for name in ("team", "penalised", "is_exempt", "is_copy", "counts", "can_rank", "score", "tau"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(anew, name), err_msg=name)
+            np.testing.assert_array_equal(getattr(other, name), getattr(recomputed, name), err_msg=name)
         for name in ("rows", "benchmarks", "copies", "disqualified"):
-            assert getattr(order_of(other), name).tolist() == getattr(order_of(anew), name).tolist(), name
+            assert getattr(order_of(other), name).tolist() == getattr(order_of(recomputed), name).tolist(), name
 
 
 def some(*refs: int, fid: float = 1.0) -> EntryColumns:
@@ -78,7 +78,7 @@ def some(*refs: int, fid: float = 1.0) -> EntryColumns:
 
 
 @pytest.mark.parametrize(("old", "new", "refs"), [((1, 2, 5), (2, 3), [1, 2, 3, 5]), ((), (4,), [4]), ((1,), (), [1])])
-def test_what_is_new_takes_the_place_of_what_is_old(
+def test_new_rows_replace_old_rows_of_the_same_entry(
     old: tuple[int, ...], new: tuple[int, ...], refs: list[int]
 ) -> None:
     both = some(*old).updated_with(some(*new, fid=7.0))
@@ -88,14 +88,14 @@ def test_what_is_new_takes_the_place_of_what_is_old(
 
 
 @pytest.mark.parametrize("rows", [0, 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS - 1])
-def test_blocks_give_what_the_whole_gives(rows: int) -> None:
+def test_blocks_give_the_result_of_the_whole_array(rows: int) -> None:
     values = np.random.default_rng(rows).random(rows)
     whole = in_blocks(lambda value, other: value < other, values, 1.0 - values)
     assert whole.dtype == np.bool_
     np.testing.assert_array_equal(whole, values < 1.0 - values)
 
 
-def test_entries_beyond_the_first_block_are_judged_as_they_are_alone() -> None:
+def test_entries_after_the_first_block_are_judged_correctly() -> None:
     random = np.random.default_rng(1)
     rows = 2 * BLOCK_ROWS + 7
     numbers = np.arange(rows)

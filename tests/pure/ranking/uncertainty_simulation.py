@@ -1,4 +1,5 @@
-"""Simulated competitions whose true ranks are known: how often intervals contain them, and what probabilities mean."""
+"""Simulated competitions with known true ranks, to count how often intervals contain them and probabilities come
+true."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from scorer.ranking.uncertainty import MeasuredScores, SharedImages, rank_interv
 
 TEAMS = 60
 LAST_RANKS = (3, 10, 20)
-"""Of gold, silver and bronze."""
+"""The last ranks of gold, silver and bronze."""
 TAU = 0.2
 
 
@@ -26,87 +27,86 @@ class Field:
 
 
 def _field(fid: Floats, fid_se: Floats, random: np.random.Generator) -> Field:
-    """Nobody is near the threshold."""
+    """A field without an entry near the threshold."""
     return Field(fid, fid_se, random.uniform(0.25, 0.35, TEAMS), np.full(TEAMS, 0.001))
 
 
 def wide(random: np.random.Generator) -> Field:
-    """Scores over a decade, errors of 1 %, as in 2019: neighbours differ by several errors."""
+    """Scores spread over a factor of ten with errors of 1 %, as in 2019. Neighbours differ by several errors."""
     fid = np.exp(random.normal(3.2, 0.6, TEAMS))
     return _field(fid, 0.01 * fid, random)
 
 
 def dense(random: np.random.Generator) -> Field:
-    """Scores spread as much as they err: what a year of everybody's tuning of one method makes."""
+    """Scores spread as widely as their errors, as after a year in which all teams tuned one method."""
     return _field(random.normal(20.0, 0.2, TEAMS), random.uniform(0.15, 0.25, TEAMS), random)
 
 
 def leaders(random: np.random.Generator) -> Field:
-    """A group at the top that lies within a few errors, the rest far behind."""
+    """A leading group within a few errors, and the other teams far behind."""
     fid = np.concatenate([random.normal(12.0, 0.3, 15), np.exp(random.normal(3.3, 0.4, TEAMS - 15))])
     return _field(fid, np.full(TEAMS, 0.12), random)
 
 
 def tied(random: np.random.Generator) -> Field:
-    """A group at the top that spreads no more than it errs, which the spread of all others hides."""
+    """A leading group spread no wider than its errors, which the spread of all other teams hides."""
     fid = np.concatenate([random.normal(12.0, 0.12, 15), np.exp(random.normal(3.3, 0.4, TEAMS - 15))])
     return _field(fid, np.full(TEAMS, 0.12), random)
 
 
 def borderline(random: np.random.Generator) -> Field:
-    """Every third entry lies within two errors of the threshold: FIDs are close, and so penalties decide."""
+    """Every third entry is within two errors of the threshold. FIDs are close, so penalties decide."""
     field_ = wide(random)
     distance = np.where(np.arange(TEAMS) % 3 == 0, random.normal(TAU, 0.002, TEAMS), field_.distance)
     return Field(field_.fid, field_.fid_se, distance, np.full(TEAMS, 0.001))
 
 
 def sharing(random: np.random.Generator) -> Field:
-    """Of neighbours in the list every second pair shares half of its images."""
+    """Every second pair of neighbours in the list shares half of its images."""
     dense_field = dense(random)
     pairs = tuple(SharedImages(place, place + 1, 0.5) for place in range(0, TEAMS, 4))
     return Field(dense_field.fid, dense_field.fid_se, dense_field.distance, dense_field.distance_se, pairs)
 
 
 FIELDS: Mapping[str, Callable[[np.random.Generator], Field]] = {
-    each.__name__: each for each in (wide, dense, leaders, tied, borderline, sharing)
+    kind.__name__: kind for kind in (wide, dense, leaders, tied, borderline, sharing)
 }
 
 
 @dataclass
 class Report:
-    """What was counted over all simulations of a kind of field."""
+    """The coverage in all simulations of a kind of field."""
 
     score_covered: list[float] = field(default_factory=list)
     difference_covered: list[float] = field(default_factory=list)
     rank_covered: list[float] = field(default_factory=list)
     first_covered: list[float] = field(default_factory=list)
-    """Of the entry measured first."""
+    """Whether the rank of the entry measured first is in its interval."""
     width: list[float] = field(default_factory=list)
-    """Ranks in an interval."""
-    told: list[Floats] = field(default_factory=list)
+    """The number of ranks in an interval."""
+    probabilities: list[Floats] = field(default_factory=list)
     happened: list[Flags] = field(default_factory=list)
 
     @property
     def calibration(self) -> list[tuple[float, float, int]]:
-        """For each tenth of the probabilities told: their mean, the share that happened, and how many they are."""
-        told, happened = np.concatenate(self.told), np.concatenate(self.happened)
-        tenth = np.minimum((told * 10).astype(int), 9)
-        chosen = [(told[tenth == each], happened[tenth == each]) for each in range(10)]
+        """(mean probability, share that happened, count) of each tenth of the predicted probabilities."""
+        predicted, happened = np.concatenate(self.probabilities), np.concatenate(self.happened)
+        tenths = np.minimum((predicted * 10).astype(int), 9)
+        chosen = [(predicted[tenths == tenth], happened[tenths == tenth]) for tenth in range(10)]
         return [(float(a.mean()), float(b.mean()), len(a)) for a, b in chosen if len(a)]
 
     def lines(self) -> list[str]:
-        """The report as text."""
         covered = {
             "score": self.score_covered, "difference": self.difference_covered,
             "rank": self.rank_covered, "rank of the first": self.first_covered,
         }  # fmt: skip
         parts = [f"{name} {np.mean(values):.3f}" for name, values in covered.items()]
-        tenths = [f"{told:.2f}:{happened:.2f} ({count})" for told, happened, count in self.calibration]
+        tenths = [f"{predicted:.2f}:{happened:.2f} ({count})" for predicted, happened, count in self.calibration]
         return [f"covered: {', '.join(parts)}; ranks in an interval {np.mean(self.width):.1f}", "  ".join(tenths)]
 
 
 def simulate(make: Callable[[np.random.Generator], Field], runs: int, *, seed: int, draws: int = 400) -> Report:
-    """So many competitions of a kind: true values are drawn, then measured with errors."""
+    """Simulate ``runs`` competitions of a kind: draw true values, then measure them with errors."""
     random = np.random.default_rng(seed)
     report = Report()
     for _ in range(runs):
@@ -124,8 +124,8 @@ def simulate(make: Callable[[np.random.Generator], Field], runs: int, *, seed: i
         report.rank_covered.append(_share(inside))
         report.first_covered.append(float(inside[0]))
         report.width.append(float((last - first + 1).mean()))
-        told = rank_probabilities(measured, LAST_RANKS, seed=int(random.integers(1 << 31)), draws=draws)
-        report.told.append(told.ravel())
+        predicted = rank_probabilities(measured, LAST_RANKS, seed=int(random.integers(1 << 31)), draws=draws)
+        report.probabilities.append(predicted.ravel())
         report.happened.append((true_rank[:, None] <= np.array(LAST_RANKS)).ravel())
     return report
 
@@ -153,11 +153,11 @@ def _in_order(scores: MeasuredScores, order: Ints) -> MeasuredScores:
 
 
 def _differences_covered(measured: MeasuredScores, true_score: Floats) -> float:
-    """Of pairs that share images, or of pairs chosen before anything is measured."""
+    """The share of covered differences, of pairs that share images or else of pairs chosen before the measurement."""
     pairs = [(s.one, s.other) for s in measured.shared] or [(place, place + 1) for place in range(0, TEAMS, 2)]
     found = [measured.separation(*pair) for pair in pairs]
     truth = np.array([true_score[worse] - true_score[better] for better, worse in pairs])
-    lowest, highest = np.array([(each.lowest, each.highest) for each in found]).T
+    lowest, highest = np.array([(separation.lowest, separation.highest) for separation in found]).T
     return _share((lowest <= truth) & (truth <= highest))
 
 

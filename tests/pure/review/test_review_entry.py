@@ -1,4 +1,4 @@
-"""Texts and pictures of the review queue."""
+"""Texts and charts of the review queue."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from scorer.review.review_entry import held_out_sentence, near_share, share_belo
 COUNTS = st.lists(st.integers(0, 50), min_size=1, max_size=60).filter(any)
 
 
-def test_the_share_of_near_images_by_hand() -> None:
+def test_the_share_of_near_images_in_a_small_histogram() -> None:
     histogram = {"counts": [10, 30, 60], "low": 0.0, "high": 0.3}
     for limit, share in ((0.0, 0.0), (0.1, 0.1), (0.15, 0.25), (0.2, 0.4), (0.3, 1.0), (5.0, 1.0), (-1.0, 0.0)):
         assert share_below(histogram, limit) == pytest.approx(share)
@@ -26,7 +26,7 @@ def test_the_share_grows_with_the_limit(counts: list[int], one: float, other: fl
     assert 0 <= share_below(histogram, low) <= share_below(histogram, high) + 1e-12 <= 1 + 2e-12
 
 
-def test_a_distance_beside_that_of_held_out_photographs() -> None:
+def test_a_distance_is_compared_with_that_of_held_out_images() -> None:
     assert held_out_sentence(0.15, 0.01, 0.25) == (
         "its images are closer to the reference than held-out images, by 10.0 of its standard errors."
     )
@@ -35,7 +35,7 @@ def test_a_distance_beside_that_of_held_out_photographs() -> None:
     assert "more than 100 of its standard errors" in held_out_sentence(0.1, 1e-9, 0.25)
 
 
-def test_labelled_entries_lie_on_the_axis_of_the_histogram() -> None:
+def test_labelled_entries_share_the_axis_of_the_histogram() -> None:
     drawing = histogram_of({"counts": [1, 2], "low": 0.0, "high": 0.2}, 0.1, 0.15, reach=0.4)
     assert drawing is not None
     assert drawing.right == pytest.approx(0.4 * 1.04)
@@ -53,7 +53,7 @@ def test_labelled_entries_lie_on_the_axis_of_the_histogram() -> None:
     assert strip_plot_of([], 1.0) is None
 
 
-def test_the_demo_finds_the_memoriser_that_no_threshold_sees() -> None:
+def test_the_demo_finds_the_memoriser_that_no_threshold_penalises() -> None:
     entries = {entry.key: entry for entry in ENTRIES}
     lines = [
         {"submission_id": "kernel-wide", "penalised": False, "team": "A", "rank": 1},

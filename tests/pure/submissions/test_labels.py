@@ -1,4 +1,4 @@
-"""Labels as columns beside those of a board."""
+"""Labels as columns that match a board's rows."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Expected waiting times: what the formula says, against a queue that is played through."""
+"""Expected waiting times: the formula against a simulated queue."""
 
 import heapq
 import random
@@ -16,7 +16,7 @@ NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
 
 def starts_of(free_in: Sequence[float], seconds: float, jobs: int) -> list[float]:
-    """When each of the waiting jobs starts, if each takes the first free worker."""
+    """The start of each waiting job if each takes the first free worker."""
     free = list(free_in)
     heapq.heapify(free)
     starts = []
@@ -36,8 +36,8 @@ def test_a_job_begins_when_its_worker_becomes_free(workers: int) -> None:
 
 
 def queue_with_arrivals(turn: int, every: float) -> QueueState:
-    """A queue of one worker and jobs of 10 s, with ten jobs of turn 0 waiting and one of turn 1. Its newest eleven jobs
-    came one every ``every`` seconds, all for ``turn``."""
+    """A queue with one worker and jobs of 10 s: ten jobs of turn 0 and one of turn 1 wait. The newest eleven jobs
+    arrived ``every`` seconds apart, all for ``turn``."""
     arrivals = [Arrival(turn, NOW - timedelta(seconds=every * number)) for number in range(11)]
     return QueueState([0.0], 10.0, {0: 10, 1: 1}, arrivals)
 
@@ -49,11 +49,11 @@ def seconds_of(state: QueueState, turn: int, closes_in: float | None = None) -> 
 
 
 def test_new_jobs_of_an_earlier_turn_go_before_a_teams_second() -> None:
-    """One every 20 s, of 10 s each: half of the worker's time goes to them, so the wait of 100 s takes 200 s."""
+    """A new job of 10 s every 20 s takes half of the worker's time, so the wait doubles from 100 s to 200 s."""
     state = queue_with_arrivals(0, 20.0)
     assert seconds_of(state, 1) == pytest.approx(200, rel=0.15)
     assert seconds_of(state, 0) == 100, "new jobs join the current turn at its end"
-    assert seconds_of(queue_with_arrivals(1, 20.0), 1) == 100, "and those of its own turn go behind it"
+    assert seconds_of(queue_with_arrivals(1, 20.0), 1) == 100, "new jobs of its own turn come after it"
 
 
 @pytest.mark.parametrize(("closes_in", "expected"), [(60, 100 + 3 * 10), (0, 100), (-60, 100)])
@@ -61,32 +61,32 @@ def test_nothing_arrives_after_the_close(closes_in: float, expected: float) -> N
     assert seconds_of(queue_with_arrivals(0, 20.0), 1, closes_in) == pytest.approx(expected, abs=10)
 
 
-def test_if_more_arrives_than_is_done_a_second_entry_waits_for_the_close() -> None:
+def test_an_overloaded_queue_makes_a_second_entry_wait_for_the_close() -> None:
     assert seconds_of(queue_with_arrivals(0, 5.0), 1, 300) == pytest.approx(100 + 300 / 5 * 10, rel=0.15)
 
 
-def test_without_recent_arrivals_only_what_waits_counts() -> None:
+def test_without_recent_arrivals_only_waiting_jobs_count() -> None:
     assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, []), 1) == 100
 
 
 @pytest.mark.parametrize("ago", [0, 0.01, 5])
-def test_a_few_entries_tell_no_rate(ago: float) -> None:
-    """One of a moment ago stood for a hundred a second, and a second entry was told to wait for decades."""
+def test_a_few_entries_give_no_rate(ago: float) -> None:
+    """One entry from a moment ago would mean a hundred per second, and decades of waiting for a second entry."""
     few = [Arrival(0, NOW - timedelta(seconds=ago))] * 3
     assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, few), 1, 10 * 365 * 86400) == 100
 
 
-def test_entries_that_came_at_once_are_expected_for_a_day_at_most() -> None:
-    """Eleven of 10 s each count over 10 s: in a day of them 95,040 go before."""
-    at_once = [Arrival(0, NOW)] * 11
-    state = QueueState([0.0], 10.0, {0: 11, 1: 1}, at_once)
+def test_simultaneous_arrivals_are_expected_for_at_most_a_day() -> None:
+    """Eleven jobs of 10 s count as arrivals over 10 s. At this rate, 95,040 jobs come first in a day."""
+    simultaneous = [Arrival(0, NOW)] * 11
+    state = QueueState([0.0], 10.0, {0: 11, 1: 1}, simultaneous)
     assert seconds_of(state, 1, 10 * 365 * 86400) == pytest.approx(100 + 86400 / 10 * 11 * 10)
     assert seconds_of(state, 1, 60) == pytest.approx(100 + 60 / 10 * 11 * 10)
 
 
 @pytest.mark.parametrize(("turn", "expected"), [(0, 100), (1, 200)])
-def test_a_second_entry_waits_for_its_turn_to_be_checked_too(turn: int, expected: float) -> None:
-    """The check takes 10 s, and so does the score, for which nothing waits."""
+def test_a_second_entry_also_waits_for_its_turn_in_the_check_queue(turn: int, expected: float) -> None:
+    """The check and the score take 10 s each. Nothing waits in the score queue."""
     job = Job(id=5, queue=Queue.CHECK, state=JobState.WAITING, turn=turn, submission_ref=7)
     times = WaitingTimes(
         now=NOW,

@@ -1,4 +1,4 @@
-"""Arithmetic of quotas."""
+"""Quotas: the next free slot, and the earliest time of a number of entries."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -33,7 +33,7 @@ def test_the_next_slot_is_now_or_tomorrow_or_when_one_in_progress_ends(
     assert next_entry_at(LIMITS, usage, NOON) == moment
 
 
-def test_no_daily_limit_refuses_nobody() -> None:
+def test_without_a_daily_limit_a_team_can_always_submit() -> None:
     limits = Competition(daily_limit=None, pending_limit=2, rejected_limit=3)
     assert next_entry_at(limits, QuotaUsage(10_000, 0, 0), NOON) == NOON
 
@@ -41,14 +41,14 @@ def test_no_daily_limit_refuses_nobody() -> None:
 @pytest.mark.parametrize(
     ("entries", "days"), [(0, None), (1, None), (5, None), (6, 1), (10, 1), (11, 2), (50, 9), (51, 10)]
 )
-def test_one_team_could_have_made_so_many_entries_after_so_many_days(entries: int, days: int | None) -> None:
-    """The day of the start counts, however late the competition opens on it."""
+def test_a_number_of_entries_is_possible_after_a_number_of_days(entries: int, days: int | None) -> None:
+    """The opening day counts in full, even if the competition opens late that day."""
     midnight = NOON.replace(hour=0)
     expected = NOON if days is None else midnight + timedelta(days=days)
     assert possible_from(entries, 5, NOON) == expected
 
 
-def test_without_a_daily_limit_teams_may_merge_at_once() -> None:
+def test_without_a_daily_limit_teams_may_merge_from_the_opening() -> None:
     assert possible_from(10_000, None, NOON) == NOON
 
 

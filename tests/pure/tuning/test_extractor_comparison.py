@@ -1,4 +1,4 @@
-"""The state of an extractor's comparison, while its work goes on."""
+"""The state of an extractor's comparison while its jobs run."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,8 +13,8 @@ from scorer.submissions.labels import LabelInfo
 from scorer.tuning import extractor_comparison
 
 
-def test_what_is_measured_while_it_is_looked_at_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last job ends after the distances are read: nobody is told that the comparison is over without it."""
+def test_a_job_that_ends_during_the_read_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last job ends after the distances are read. The comparison must not be reported as complete without it."""
     unfinished = True
 
     def distances(*_: Any) -> Mapping[int, float]:

@@ -1,4 +1,4 @@
-"""The impact of another tau, computed over columns, against the readable definition of boards, entry by entry."""
+"""The impact of another tau, computed from columns, against the readable definition of boards, entry by entry."""
 
 import math
 from collections.abc import Iterable
@@ -57,21 +57,21 @@ def distance(drawn: DrawnCompetition, kind: str, ref: int) -> float:
 
 
 def placings_of(drawn: DrawnCompetition, kind: str, tau: float) -> list[tuple[Any, int]]:
-    """(team, ref) from rank 1 down."""
+    """(team, ref) of each ranked entry, from rank 1."""
     standings = with_tau(drawn, kind, tau).standings(kind, NOW)
     return [(line.entry.team, line.entry.ref) for line in standings.placings if line.rank]
 
 
 def workload(placings: Iterable[tuple[Any, int]], infos: dict[int, LabelInfo], places: int) -> dict[str, int]:
-    filled = looked = undecided = 0
+    filled = viewed = undecided = 0
     for _, ref in placings:
         if filled == places:
             break
         label = infos.get(ref)
-        looked += 1
+        viewed += 1
         undecided += label is None
         filled += label is None or label.memorising is not True
-    return {"places": filled, "looked": looked, "open": undecided}
+    return {"places": filled, "looked": viewed, "open": undecided}
 
 
 def impact_of(
@@ -88,7 +88,7 @@ def impact_of(
 
 @settings(max_examples=examples(500), deadline=None)
 @given(competitions(), st.sampled_from(["public", "private"]), taus, taus, labels)
-def test_it_is_the_difference_of_two_boards(
+def test_the_impact_is_the_difference_of_two_boards(
     drawn: DrawnCompetition, kind: TrackKind, first: float, second: float, labelled: dict[int, str]
 ) -> None:
     infos = {BASE + number: LabelInfo(label, MEMORISES.get(label)) for number, label in labelled.items()}
@@ -127,7 +127,7 @@ def test_it_is_the_difference_of_two_boards(
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3]), st.sampled_from([math.nan, 0.0, 0.05, 0.2])), max_size=9))
 def test_an_entry_is_borderline_within_two_standard_errors(drawn: list[tuple[float, float]]) -> None:
     count = len(drawn)
-    column = np.array([each[0] for each in drawn]), np.array([each[1] for each in drawn])
+    column = np.array([distance for distance, _ in drawn]), np.array([error for _, error in drawn])
     zeros, refs = np.zeros(count, np.int64), np.arange(count)
     ones = np.ones(count)
     columns = EntryColumns(refs, refs, zeros, zeros, ones, *column, 0.0 * ones, zeros > 0, zeros)

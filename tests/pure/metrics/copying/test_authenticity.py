@@ -1,4 +1,4 @@
-"""Authenticity against golden values, the definition and its expectation for photographs."""
+"""Authenticity compared with golden values, the definition and held-out images."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_the_golden_value() -> None:
 
 @given(seed=st.integers(0, 2**32 - 1), own=st.integers(1, 30), training=st.integers(2, 30))
 @settings(max_examples=examples(40), deadline=None)
-def test_it_is_the_definition(seed: int, own: int, training: int) -> None:
+def test_authentic_images_match_the_definition(seed: int, own: int, training: int) -> None:
     generated, real = normal(seed, own, 3), normal(seed + 1, training, 3)
     between, within = squared_distances(generated, real), squared_distances(real, real)
     np.fill_diagonal(within, np.inf)
@@ -37,8 +37,8 @@ def test_it_is_the_definition(seed: int, own: int, training: int) -> None:
 
 
 def test_copies_are_not_authentic() -> None:
-    real, fresh = normal(2, 300), normal(3, 300)
-    copied, held_out = authenticity(real[:100], real), authenticity(fresh, real)
+    real, held_out_rows = normal(2, 300), normal(3, 300)
+    copied, held_out = authenticity(real[:100], real), authenticity(held_out_rows, real)
     assert (copied.share, copied.standard_error) == (0.0, 0.0)
     assert p_fewer(copied, held_out) < 1e-12
     assert p_fewer(authenticity(normal(4, 300), real), held_out) > 0.001
@@ -47,10 +47,10 @@ def test_copies_are_not_authentic() -> None:
     assert p_fewer(half, held_out) < 1e-6
 
 
-def test_a_kept_manifold_gives_the_same() -> None:
+def test_a_stored_manifold_gives_the_same_result() -> None:
     own, real = normal(7, 40), normal(6, 80)
-    result = authenticity_from(neighbours(own, real, k=3), manifold_of(real, 5))
-    np.testing.assert_array_equal(result.authentic, authenticity(own, real).authentic)
+    found = authenticity_from(neighbours(own, real, k=3), manifold_of(real, 5))
+    np.testing.assert_array_equal(found.authentic, authenticity(own, real).authentic)
 
 
 def test_a_single_training_image_is_refused() -> None:

@@ -1,4 +1,5 @@
-"""The data-copying test: values of the authors' code, known situations, and lemma 3 of Meehan et al. 2020."""
+"""The data-copying test compared with values of the authors' code, known situations, and lemma 3 of Meehan et al.
+2020."""
 
 import io
 from typing import Any
@@ -31,7 +32,7 @@ Rows = NDArray[np.floating[Any]]
 
 
 def cut_at(column: int, places: list[float], dimension: int = 32) -> Partition:
-    """Nothing projected; cells by one coordinate alone, their borders halfway between the places."""
+    """A partition without a projection. The cells depend on one coordinate and have their centres at ``places``."""
     centres = np.zeros((len(places), dimension))
     centres[:, column] = places
     return Partition(np.zeros(dimension), np.eye(dimension), centres)
@@ -42,7 +43,7 @@ def golden_reference(column: int, places: list[float]) -> CopyingReference:
 
 
 def shifted(rank_sum: MannWhitney) -> float:
-    """Z as the authors' code has it, with 1/2 added to U."""
+    """Z with 1/2 added to U, as in the authors' code."""
     return rank_sum.z + 0.5 / rank_sum.deviation
 
 
@@ -73,11 +74,11 @@ def test_the_golden_value_over_all_images() -> None:
 
 def test_the_golden_value_of_c_t_in_the_authors_mode() -> None:
     copying = data_copying(golden().generated, golden_reference(0, [0.2, 1.2]), scope="authors")
-    scores = [shifted(each.rank_sum) for each in copying.cells if each.rank_sum]
-    weights = [each.share_of_held_out for each in copying.cells]
+    scores = [shifted(cell.rank_sum) for cell in copying.cells if cell.rank_sum]
+    weights = [cell.share_of_held_out for cell in copying.cells]
     assert scores == pytest.approx([1.437348, 1.54209864], abs=5e-7)
     assert np.average(scores, weights=weights) == pytest.approx(1.4880473100276383, rel=1e-13)
-    plain = np.average([each.rank_sum.z for each in copying.cells if each.rank_sum], weights=weights)
+    plain = np.average([cell.rank_sum.z for cell in copying.cells if cell.rank_sum], weights=weights)
     assert copying.c_t == pytest.approx(plain, rel=1e-13)
 
 
@@ -92,18 +93,18 @@ def test_the_scope_matters_on_these_values() -> None:
 def test_the_golden_values_of_representation() -> None:
     copying = data_copying(golden().generated, golden_reference(1, [0.125 + 0.25 * number for number in range(8)]))
     expected = [-0.404828, 0.447828, 0.649265, -1.273277, 0.399026, 0.656218, -0.798935, 0.256410]
-    assert [each.excess for each in copying.cells] == pytest.approx(expected, abs=5e-7)
+    assert [cell.excess for cell in copying.cells] == pytest.approx(expected, abs=5e-7)
     assert (copying.ndb_over, copying.ndb_under) == (0, 0)
 
 
-def test_every_image_is_at_its_nearest_training_image(reference: CopyingReference) -> None:
+def test_every_image_has_its_nearest_training_image(reference: CopyingReference) -> None:
     copying = data_copying(points(3, 200), reference)
     squares = squared_distances(reference.partition.project(points(3, 200)), reference.training)
     np.testing.assert_array_equal(copying.placed.index, squares.argmin(axis=1))
     np.testing.assert_allclose(copying.placed.distance**2, squares.min(axis=1).astype(float), rtol=1e-12)
 
 
-def test_the_authors_stay_within_the_cell(reference: CopyingReference) -> None:
+def test_the_scope_of_the_authors_stays_within_the_cell(reference: CopyingReference) -> None:
     own = points(4, 200, spread=12.0)
     within = data_copying(own, reference, scope="authors")
     everywhere = data_copying(own, reference)
@@ -118,9 +119,9 @@ def test_the_authors_stay_within_the_cell(reference: CopyingReference) -> None:
 
 def test_an_honest_entry_is_near_zero(reference: CopyingReference) -> None:
     results = [data_copying(points(seed, 300), reference) for seed in range(100, 140)]
-    scores = np.array([each.c_t for each in results])
-    assert abs(scores.mean()) < 1.0  # all are compared with the same few held-out points
-    assert sum(len(copied_cells(each)) > 0 for each in results) <= 2
+    scores = np.array([result.c_t for result in results])
+    assert abs(scores.mean()) < 1.0  # all are compared with the same few held-out images
+    assert sum(len(copied_cells(result)) > 0 for result in results) <= 2
 
 
 @pytest.mark.parametrize("scope", ["global", "authors"])
@@ -137,8 +138,8 @@ def test_copies_are_far_below_zero(reference: CopyingReference, scope: Any) -> N
         assert len(copied_cells(copying)) == len(copying.used)
 
 
-def test_copies_of_one_region_are_found_where_the_whole_hides_them(reference: CopyingReference) -> None:
-    """One group copied, the others kept away from: over all images nothing shows."""
+def test_copies_of_one_region_are_found_if_the_others_hide_them(reference: CopyingReference) -> None:
+    """One group is copied and the others are avoided, so the test over all images shows nothing."""
     own = points(6, 600, spread=1.8)
     training = points(1, 600)
     own[::3] = training[::3]
@@ -146,34 +147,34 @@ def test_copies_of_one_region_are_found_where_the_whole_hides_them(reference: Co
     assert copying.overall.z > -2
     copied = copied_cells(copying)
     middle = reference.partition.cells_of(reference.partition.project(training[::3]))
-    assert {each.cell for each in copied} == set(middle)
-    scores = [each.rank_sum.z for each in copied if each.rank_sum]
+    assert {cell.cell for cell in copied} == set(middle)
+    scores = [cell.rank_sum.z for cell in copied if cell.rank_sum]
     assert scores == sorted(scores)
 
 
 def test_dropped_and_favoured_regions_are_counted(reference: CopyingReference) -> None:
     own = points(7, 900)[np.arange(900) % 3 != 1]
     copying = data_copying(own, reference)
-    empty = [each for each in copying.cells if each.generated == 0]
+    empty = [cell for cell in copying.cells if cell.generated == 0]
     assert empty
-    assert all(each.rank_sum is None and each.excess < -2 for each in empty)
+    assert all(cell.rank_sum is None and cell.excess < -2 for cell in empty)
     assert copying.ndb_under >= len(empty)
     assert copying.ndb_over >= 1
-    assert {each.cell for each in copying.used}.isdisjoint(each.cell for each in empty)
+    assert {cell.cell for cell in copying.used}.isdisjoint(cell.cell for cell in empty)
 
 
-def test_weights_and_error_are_those_of_the_used_cells(reference: CopyingReference) -> None:
+def test_weights_and_error_come_from_the_used_cells(reference: CopyingReference) -> None:
     copying = data_copying(points(7, 900)[np.arange(900) % 3 != 1], reference)
-    shares = np.array([each.held_out for each in copying.used]) / 150
-    scores = np.array([each.rank_sum.z for each in copying.used if each.rank_sum])
+    shares = np.array([cell.held_out for cell in copying.used]) / 150
+    scores = np.array([cell.rank_sum.z for cell in copying.used if cell.rank_sum])
     assert copying.c_t == pytest.approx((shares * scores).sum() / shares.sum(), rel=1e-12)
     assert copying.c_t_error == pytest.approx(np.sqrt((shares**2).sum()) / shares.sum(), rel=1e-12)
     assert copying.c_t_p_copying == pytest.approx(norm.cdf(float(copying.c_t or 0) / float(copying.c_t_error or 1)))
-    assert sum(each.generated for each in copying.cells) == 600
+    assert sum(cell.generated for cell in copying.cells) == 600
 
 
 @pytest.mark.parametrize(("own", "used"), [(20, True), (19, False)])
-def test_twenty_images_of_either_kind_make_a_cell_count(own: int, used: bool) -> None:
+def test_a_cell_counts_from_twenty_images_of_either_kind(own: int, used: bool) -> None:
     reference = copying_reference_in(cut_at(0, [0.0], 2), points(1, 50), points(2, 20))
     copying = data_copying(points(3, own), reference)
     assert bool(copying.used) is used
@@ -181,8 +182,8 @@ def test_twenty_images_of_either_kind_make_a_cell_count(own: int, used: bool) ->
     assert data_copying(points(3, own), reference, min_images=21).used == ()
 
 
-def test_the_error_is_the_spread_of_honest_entries() -> None:
-    """Fresh held-out points every time, as the hypothesis has it."""
+def test_the_error_matches_the_spread_of_honest_entries() -> None:
+    """Each run has new held-out images, as the hypothesis requires."""
     training = points(1, 600)
     scores = []
     errors = []
@@ -199,10 +200,10 @@ def test_the_error_is_the_spread_of_honest_entries() -> None:
     assert np.std(scores) == pytest.approx(np.mean(errors), rel=0.25)
 
 
-# Storing, reporting, refusing
+# Storing, progress and refusals
 
 
-def test_it_can_be_stored_in_a_file(reference: CopyingReference) -> None:
+def test_a_reference_can_be_stored_in_a_file(reference: CopyingReference) -> None:
     file = io.BytesIO()
     np.savez(file, allow_pickle=False, **reference.arrays())
     file.seek(0)
@@ -234,17 +235,17 @@ def test_a_cell_without_training_images_has_no_neighbours() -> None:
     assert refused.value.slug == "empty-cell"
 
 
-def test_another_space_is_refused(reference: CopyingReference) -> None:
+def test_features_of_another_dimension_are_refused(reference: CopyingReference) -> None:
     with pytest.raises(Invalid) as refused:
         data_copying(np.zeros((5, 3)), reference)
     assert refused.value.slug == "dimension-mismatch"
 
 
-# Lemma 3: the likeliest bandwidth of a kernel density keeps the distances of held-out samples
+# Lemma 3: with the likeliest bandwidth, a kernel density keeps the distances of held-out samples
 
 
 def posterior_squares(rows: Matrix, training: Matrix, bandwidth: float) -> Matrix:
-    """sum over t of Q(t|x) |x - t|^2, for every x; Q(t|x) is the probability that x came from the kernel at t."""
+    """The sum over t of Q(t|x) |x - t|^2 for every x. Q(t|x) is the probability that x came from the kernel at t."""
     squares = squared_distances(rows, training).astype(np.float64)
     return np.asarray((softmax(-squares / (2 * bandwidth**2), axis=1) * squares).sum(axis=1))
 
@@ -258,7 +259,7 @@ def likeliest(held_out: Matrix, training: Matrix) -> float:
         return float(-kernels.mean() + dimension * logarithm)
 
     grid = np.linspace(-6, 6, 121)
-    best = float(grid[np.argmin([cost(each) for each in grid])])
+    best = float(grid[np.argmin([cost(logarithm) for logarithm in grid])])
     optimum = minimize_scalar(cost, bounds=(best - 0.2, best + 0.2), method="bounded", options={"xatol": 1e-10})
     return float(np.exp(optimum.x))
 
@@ -273,18 +274,18 @@ def test_the_likeliest_kernel_density_keeps_the_distances(seed: int, sizes: tupl
     random = np.random.default_rng(seed)
     training, held_out = (random.standard_normal((count, dimension)) for count in sizes)
     bandwidth = likeliest(held_out, training)
-    fresh = posterior_squares(held_out, training, bandwidth)
-    # For a draw y from the kernel at t, E |y - t|^2 = d sigma^2, and that is what the lemma's other side comes to.
-    assert fresh.mean() == pytest.approx(dimension * bandwidth**2, rel=1e-4)
+    expected = posterior_squares(held_out, training, bandwidth)
+    # For a draw y from the kernel at t, E |y - t|^2 = d sigma^2, which is the other side of the lemma.
+    assert expected.mean() == pytest.approx(dimension * bandwidth**2, rel=1e-4)
     drawn = training[random.integers(0, len(training), 4000)]
     drawn = drawn + bandwidth * random.standard_normal(drawn.shape)
     own = posterior_squares(drawn, training, bandwidth)
-    assert abs(own.mean() - fresh.mean()) < 5 * own.std() / np.sqrt(len(own))
+    assert abs(own.mean() - expected.mean()) < 5 * own.std() / np.sqrt(len(own))
 
 
 @given(seed=st.integers(0, 2**32 - 1), bandwidth=st.floats(0.003, 3.0))
 @settings(max_examples=examples(30), deadline=None)
-def test_the_lemmas_distance_is_the_nearest_unless_bandwidth_is_large(seed: int, bandwidth: float) -> None:
+def test_the_distance_of_the_lemma_is_the_nearest_for_small_bandwidths(seed: int, bandwidth: float) -> None:
     random = np.random.default_rng(seed)
     training, rows = (random.standard_normal((count, 2), np.float32).astype(np.float64) for count in (60, 40))
     nearest = data_copying(rows, copying_reference_in(cut_at(0, [0.0], 2), training, rows)).placed.distance ** 2

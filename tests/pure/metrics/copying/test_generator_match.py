@@ -1,4 +1,4 @@
-"""Whether a generator is an entry's: exact tests against scipy, and the verdicts with their sentences."""
+"""Whether a generator made an entry: exact tests compared with scipy, and the verdicts with their sentences."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.pure.oracles import Matrix
 
 
 def errors(found: int, count: int) -> Matrix:
-    """Of ``count`` targets ``found`` verbatim."""
+    """The errors of ``count`` targets, with ``found`` of them verbatim."""
     return np.where(np.arange(count) < found, 0.001, 10 * VERBATIM)
 
 
@@ -27,7 +27,7 @@ def match(entry: int, own: int, held_out: int, compared: TwoSample | None = None
 
 
 @pytest.mark.parametrize(("entry", "own"), [(60, 50), (59, 50), (53, 50), (40, 47), (0, 50)])
-def test_p_and_interval_are_those_of_scipy(entry: int, own: int) -> None:
+def test_p_and_interval_match_scipy(entry: int, own: int) -> None:
     result = match(entry, own, 5)
     table = np.array([[entry, 60 - entry], [own, 50 - own]])
     assert result.p_value == pytest.approx(fisher_exact(table, alternative="less").pvalue)
@@ -36,7 +36,7 @@ def test_p_and_interval_are_those_of_scipy(entry: int, own: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "own", "compared", "verdict", "said"),
+    ("entry", "own", "compared", "verdict", "words"),
     [
         (20, 50, None, "another-generator", "33 %"),
         (20, 50, features(0.0), "another-generator", "The generator of this entry is another one"),
@@ -46,32 +46,33 @@ def test_p_and_interval_are_those_of_scipy(entry: int, own: int) -> None:
         (10, 20, None, "inconclusive", "search does not find"),
     ],
 )
-def test_verdicts(entry: int, own: int, compared: TwoSample | None, verdict: str, said: str) -> None:
+def test_verdicts(entry: int, own: int, compared: TwoSample | None, verdict: str, words: str) -> None:
     result = match(entry, own, 5, compared)
     assert result.verdict == verdict
-    assert said in match_sentence(result)
+    assert words in match_sentence(result)
     findings = list(match_findings(result))
-    assert [each.name for each in findings] == ["generator_match", "generator_features"][: 1 + (compared is not None)]
-    assert all(each.sentence.endswith(".") for each in findings)
+    expected = ["generator_match"] if compared is None else ["generator_match", "generator_features"]
+    assert [finding.name for finding in findings] == expected
+    assert all(finding.sentence.endswith(".") for finding in findings)
     assert (findings[0].value, findings[0].p_value) == (entry / 60, result.p_value)
 
 
-def test_images_of_another_origin_show_as_often_as_said() -> None:
-    """The detectable share, by drawing entries: the generator finds 98 % of its own images, 10 % of others."""
+def test_images_of_another_origin_are_detected_at_the_stated_rate() -> None:
+    """A simulation checks the detectable share. The generator finds 98 % of its own images and 10 % of others."""
     result = generator_match(errors(60, 60), errors(49, 50), errors(10, 100))
     assert result.detectable.with_80 is not None
     random = np.random.default_rng(0)
     for foreign, low, high in ((result.detectable.with_80, 0.76, 0.95), (0.0, 0.0, 0.005)):
         found = random.binomial(60, (1 - foreign) * 0.98 + foreign * 0.1, 1000)
-        told = [
-            count
-            for each, count in zip(*np.unique(found, return_counts=True), strict=True)
-            if generator_match(errors(each, 60), errors(49, 50), errors(10, 100)).verdict == "another-generator"
+        detected = [
+            times
+            for count, times in zip(*np.unique(found, return_counts=True), strict=True)
+            if generator_match(errors(count, 60), errors(49, 50), errors(10, 100)).verdict == "another-generator"
         ]
-        assert low <= sum(told) / 1000 <= high, foreign
+        assert low <= sum(detected) / 1000 <= high, foreign
 
 
-def test_where_every_image_can_be_made_reach_tells_nothing() -> None:
+def test_a_generator_that_can_make_every_image_gives_no_evidence() -> None:
     result = match(60, 50, 99)
     assert result.detectable.with_80 is None
     assert "so finding the entry's images says little" in match_sentence(result)

@@ -1,4 +1,5 @@
-"""Latent recovery's numbers against the paper's table, exact distributions and scipy; its power; its own search."""
+"""The numbers of latent recovery compared with the paper's table, exact distributions and scipy; its power and the
+stability of its search."""
 
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ from tests.pure.oracles import Matrix
 
 
 class Row(NamedTuple):
-    """A generator of the paper's table 1: p of the test, gap, and the medians on training and validation images."""
+    """A generator in table 1 of the paper: p-value, gap, and the medians on training and validation images."""
 
     name: str
     p_value: float
@@ -43,8 +44,8 @@ class Row(NamedTuple):
     validation: float
 
     @property
-    def remembers(self) -> bool:
-        """What is known of it: trained to reconstruct, on 8,192 images or fewer."""
+    def memorises(self) -> bool:
+        """Whether it was trained to reconstruct at most 8,192 images."""
         kind, _, count = self.name.split(" ")[0].partition("-")
         return kind in {"GLO", "AEGAN", "CYCLEGAN"} and int(count) <= 8192
 
@@ -75,13 +76,13 @@ TABLE_1 = (
     Row("AEGAN-16384 MNIST", 7.43e-02, 2.29e-02, 4.56e-02, 4.67e-02),
     Row("DCGAN CIFAR10", 5.40e-01, 3.65e-03, 2.29e-01, 2.28e-01),
     Row("GLO-1024 CIFAR10", 0.0, 5.84e-01, 2.77e-03, 6.67e-03),
-    # The paper's row of GLO-16384 on CIFAR10 is that of MNIST, digit for digit: a slip, and no target.
+    # The paper's row for GLO-16384 on CIFAR10 repeats the digits of MNIST. This is a mistake, so it is left out.
 )
 UNSIGNED = {"GLO-32768 bedroom", "DCGAN MNIST", "DCGAN CIFAR10"}  # the validation images have the smaller median
 
 
 def errors(seed: int, count: int, scale: float = 0.02) -> Matrix:
-    """As recovery errors are: positive, some many times as large as others."""
+    """Positive errors with a wide spread, like recovery errors."""
     return scale * np.random.default_rng(seed).lognormal(0.0, 1.0, count)
 
 
@@ -89,21 +90,21 @@ def errors(seed: int, count: int, scale: float = 0.02) -> Matrix:
 
 
 @pytest.mark.parametrize("row", TABLE_1, ids=lambda row: row.name)
-def test_the_rule_flags_exactly_what_was_made_to_remember(row: Row) -> None:
+def test_the_rule_flags_exactly_the_memorising_generators(row: Row) -> None:
     gap = signed_gap(row.train, row.validation)
-    assert is_overfitted(row.p_value, gap) == row.remembers
+    assert is_overfitted(row.p_value, gap) == row.memorises
 
 
 @pytest.mark.parametrize("row", TABLE_1, ids=lambda row: row.name)
-def test_the_gap_is_the_papers_with_its_sign(row: Row) -> None:
+def test_the_gap_is_that_of_the_paper_with_its_sign(row: Row) -> None:
     gap = signed_gap(row.train, row.validation)
     assert gap is not None
     assert (gap < 0) == (row.name in UNSIGNED)
-    rounding = 0.5e-2 * (row.train / row.validation + 1.0)  # both medians are told to three digits
+    rounding = 0.5e-2 * (row.train / row.validation + 1.0)  # both medians have three digits
     assert abs(gap) == pytest.approx(row.gap, abs=rounding)
 
 
-def test_neither_sign_of_memory_is_enough_alone() -> None:
+def test_neither_p_nor_gap_is_enough_alone() -> None:
     assert is_overfitted(0.009, 0.11)
     assert not is_overfitted(0.01, 0.5)
     assert not is_overfitted(1e-9, 0.1)
@@ -114,9 +115,9 @@ def test_neither_sign_of_memory_is_enough_alone() -> None:
 # Medians, gap and shares
 
 
-def test_by_hand() -> None:
+def test_a_small_example() -> None:
     result = recovery_test(np.array([0.01, 0.02, 0.03, 0.2]), np.array([0.05, 0.1, 0.2]), np.array([0.0, 0.024]))
-    assert result.train.median == pytest.approx(0.025)  # the mean of the middle two; torch's median would be 0.02
+    assert result.train.median == pytest.approx(0.025)  # the mean of the middle values; torch would give 0.02
     assert result.held_out.median == pytest.approx(0.1)
     assert result.gap == pytest.approx(0.75)
     assert (result.train.verbatim, result.train.plausible) == (0.5, 0.75)
@@ -127,18 +128,18 @@ def test_by_hand() -> None:
     assert result.verdict == "no-sign"
 
 
-def test_there_is_no_verdict_where_the_search_fails() -> None:
+def test_there_is_no_verdict_if_the_search_fails() -> None:
     own = errors(0, 200, 0.001)
-    fresh = errors(1, 200)
+    held_out = errors(1, 200)
     good = np.full(10, 0.001)
-    assert recovery_test(own, fresh, good).verdict == "copies"
-    assert recovery_test(own, fresh, np.append(good[:9], 0.5)).verdict == "copies"
-    failed = recovery_test(own, fresh, np.append(good[:8], [0.5, 0.025]))
+    assert recovery_test(own, held_out, good).verdict == "copies"
+    assert recovery_test(own, held_out, np.append(good[:9], 0.5)).verdict == "copies"
+    failed = recovery_test(own, held_out, np.append(good[:8], [0.5, 0.025]))
     assert (failed.conclusive, failed.verdict) == (False, "inconclusive")
-    assert recovery_test(own, fresh, None).verdict == "copies"
+    assert recovery_test(own, held_out, None).verdict == "copies"
 
 
-def test_a_difference_the_other_way_is_no_memory() -> None:
+def test_larger_errors_on_training_images_are_no_sign() -> None:
     result = recovery_test(errors(0, 200), errors(1, 200, 0.001), None)
     assert result.gap is not None
     assert result.gap < -10
@@ -148,7 +149,7 @@ def test_a_difference_the_other_way_is_no_memory() -> None:
     assert result.verdict == "no-sign"
 
 
-def test_a_generator_that_makes_everything_has_no_gap() -> None:
+def test_a_generator_that_can_make_every_image_has_no_gap() -> None:
     result = recovery_test(np.zeros(20), np.zeros(20), np.zeros(20))
     assert (result.gap, result.gap_low, result.verdict) == (None, None, "no-sign")
 
@@ -156,17 +157,17 @@ def test_a_generator_that_makes_everything_has_no_gap() -> None:
 @pytest.mark.parametrize(
     ("train", "slug"), [([], "too-few-images"), ([-1.0], "bad-distances"), ([np.inf], "bad-distances")]
 )
-def test_what_are_no_errors_is_refused(train: list[float], slug: str) -> None:
+def test_invalid_errors_are_refused(train: list[float], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         recovery_test(np.array(train), np.array([0.1]), None)
     assert refused.value.slug == slug
 
 
-@given(count=st.integers(1, 40), fresh=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
+@given(count=st.integers(1, 40), held_out_count=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=examples(40), deadline=None)
-def test_only_the_order_counts_but_for_the_gap(count: int, fresh: int, seed: int) -> None:
-    """The test is the same in any unit; so is the gap in any multiple."""
-    own, other = errors(seed, count), errors(seed + 1, fresh)
+def test_the_test_depends_only_on_the_order_and_the_gap_on_ratios(count: int, held_out_count: int, seed: int) -> None:
+    """Any increasing function of the errors keeps the test, and any factor keeps the gap."""
+    own, other = errors(seed, count), errors(seed + 1, held_out_count)
     result, scaled = recovery_test(own, other, None), recovery_test(4 * own, 4 * other, None)
     assert scaled.gap == pytest.approx(result.gap)
     assert scaled.test == result.test
@@ -178,25 +179,25 @@ def test_only_the_order_counts_but_for_the_gap(count: int, fresh: int, seed: int
 # The test
 
 
-def test_p_is_uniform_where_nothing_is_remembered() -> None:
-    """400 audits of one law each: their p-values against the uniform law; and at most 1 % flagged by the test alone."""
+def test_p_is_uniform_if_nothing_is_memorised() -> None:
+    """In 400 audits with one law, p-values are nearly uniform, and the test flags at most about 1 %."""
     tests = [kolmogorov_smirnov(errors(2 * seed, 120), errors(2 * seed + 1, 120)) for seed in range(400)]
-    both = np.array([each.p_value for each in tests])
-    one = np.array([each.p_smaller for each in tests])
-    # D has few values, so p has steps: it is never too small (the law of "at most"), and near the uniform above.
+    both = np.array([test.p_value for test in tests])
+    one = np.array([test.p_smaller for test in tests])
+    # D has few values, so p has steps. It is never too small, and close to the uniform distribution.
     for values in (both, one):
         assert kstest(values, "uniform", alternative="greater").pvalue > 0.01
         assert kstest(values, "uniform").statistic < 0.12
     assert (both < 0.01).sum() <= binom.ppf(0.999, 400, 0.01)
 
 
-def test_flags_are_rarer_than_the_level() -> None:
+def test_false_alarms_are_rarer_than_the_level() -> None:
     flags = [recovery_test(errors(2 * seed, 100), errors(2 * seed + 1, 100), None).verdict for seed in range(300)]
     assert flags.count("copies") <= binom.ppf(0.999, 300, 0.01)
 
 
-def test_how_large_a_difference_must_be() -> None:
-    """docs/explanation/metrics.md#latent-recovery-metrics; 5 targets of each kind could show nothing."""
+def test_the_needed_difference_is_documented() -> None:
+    """See docs/explanation/metrics.md#latent-recovery-metrics. With 5 targets of each kind no difference is enough."""
     for count, needed in ((8, 0.81), (32, 0.41), (100, 0.23), (500, 0.10), (1000, 0.073)):
         assert needed_statistic(count, count) == pytest.approx(needed, abs=0.005)
     assert needed_statistic(5, 5) is None
@@ -205,7 +206,7 @@ def test_how_large_a_difference_must_be() -> None:
 
 @given(count=st.integers(60, 120))
 @settings(max_examples=examples(15), deadline=None)
-def test_the_needed_difference_is_where_p_crosses(count: int) -> None:
+def test_p_crosses_the_level_at_the_needed_difference(count: int) -> None:
     needed = needed_statistic(count, count)
     assert needed is not None
     for sign in (-1, 1):
@@ -219,8 +220,8 @@ def test_the_needed_difference_is_where_p_crosses(count: int) -> None:
 # The interval
 
 
-def test_the_interval_holds_the_gap_as_often_as_promised() -> None:
-    """Medians 0.01 and 0.02 of lognormal laws: a gap of 1/2."""
+def test_the_interval_contains_the_gap_in_95_percent() -> None:
+    """The lognormal laws have the medians 0.01 and 0.02, so the gap is 1/2."""
     inside = 0
     for seed in range(300):
         low, high = gap_interval(errors(2 * seed, 60, 0.01), errors(2 * seed + 1, 60, 0.02))
@@ -230,7 +231,7 @@ def test_the_interval_holds_the_gap_as_often_as_promised() -> None:
     assert inside >= 300 * 0.95
 
 
-def test_it_narrows_and_needs_targets() -> None:
+def test_the_interval_narrows_with_more_targets() -> None:
     assert gap_interval(errors(0, 5), errors(1, 100)) == (None, None)
     widths = []
     for count in (20, 200, 2000):
@@ -245,7 +246,7 @@ def test_it_narrows_and_needs_targets() -> None:
 # Distortion
 
 
-def test_rises_by_hand() -> None:
+def test_a_small_example_of_the_sign_test() -> None:
     test = sign_test(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 3.0, 1.0]))
     assert (test.before, test.after, test.increased, test.decreased, test.count) == (2.5, 2.5, 2, 1, 4)
     assert test.p_value == pytest.approx(0.5)
@@ -258,7 +259,7 @@ def test_a_share_has_its_error() -> None:
     assert summary.verbatim_error == pytest.approx(np.sqrt(0.09 / 10))
 
 
-def test_the_test_finds_that_share_as_often_as_said() -> None:
+def test_the_detectable_share_is_found_at_the_stated_rate() -> None:
     count = 60
     shares = detectable_memorisation(count, errors(0, count))
     assert shares.with_80 is not None
@@ -273,44 +274,45 @@ def test_the_test_finds_that_share_as_often_as_said() -> None:
         assert low <= found / 100 <= high, (share, found)
 
 
-def test_the_share_at_200_targets_is_about_a_sixth() -> None:
-    """What a simulation apart from this code found: 10, 52 and 92 % of generators at 10, 15 and 20 % remembered."""
+def test_the_detectable_share_at_200_targets_is_about_a_sixth() -> None:
+    """A simulation with other code flagged 10, 52 and 92 % of generators that memorise 10, 15 and 20 %."""
     shares = detectable_memorisation(200, errors(0, 200))
     assert shares.with_80 == pytest.approx(0.18, abs=0.015)
     assert detectable_memorisation(200, errors(0, 200), tests=2).with_80 > shares.with_80  # type: ignore[operator]
-    assert detectable_memorisation(8, errors(0, 2)).with_80 is None, "not even D = 1 would do"
+    assert detectable_memorisation(8, errors(0, 2)).with_80 is None, "even D = 1 is not enough"
 
 
-def test_near_images_stand_for_a_smaller_share_of_all() -> None:
-    """Of 10,000 training images 200 are remembered and near, as are 5 % of the others: 690 near ones, 29 % of them."""
+def test_a_share_of_near_images_is_a_smaller_share_of_all_images() -> None:
+    """Of 10,000 training images, 200 are memorised and near, as are 5 % of the others. Of 690 near ones that is 29
+    %."""
     near = 200 + 0.05 * 9800
     assert of_all_training_images(200 / near, 0.05) == pytest.approx(0.02)
     assert of_all_training_images(None, 0.05) is None
 
 
 def test_either_comparison_can_decide_and_both_share_the_level() -> None:
-    fresh, own = errors(1, 100), np.full(60, 1e-6)
-    alike = recovery_test(errors(2, 100), fresh, own)
-    copied = recovery_test(0.2 * errors(3, 100), fresh, own)
+    held_out, own = errors(1, 100), np.full(60, 1e-6)
+    alike = recovery_test(errors(2, 100), held_out, own)
+    copied = recovery_test(0.2 * errors(3, 100), held_out, own)
     assert RecoveryComparisons(alike).p_value == alike.test.p_value
     both = RecoveryComparisons(alike, copied)
     assert (both.verdict, both.deciding, both.p_value) == ("copies", copied, 2 * copied.test.p_value)
     assert RecoveryComparisons(copied, alike).verdict == "copies"
     assert RecoveryComparisons(alike, alike).verdict == "no-sign"
-    # A small p with training images made worse hides no copies.
-    worse = recovery_test(fresh, 0.01 * copied.test.p_value * fresh, own)
+    # A small p because of worse training images does not hide copies.
+    worse = recovery_test(held_out, 0.01 * copied.test.p_value * held_out, own)
     assert worse.test.p_value < copied.test.p_value
     assert RecoveryComparisons(worse, copied).deciding == copied
-    # Nearly the level alone is not enough for two.
+    # A p-value just below the level is not enough with two comparisons.
     for shift in np.linspace(0.5, 1.0, 200):
-        close = recovery_test(shift * errors(3, 100), fresh, own)
+        close = recovery_test(shift * errors(3, 100), held_out, own)
         if 0.005 < close.test.p_value < 0.01:
             assert RecoveryComparisons(close).verdict == "copies"
             assert RecoveryComparisons(close, alike).verdict == "no-sign"
             break
     else:
-        raise AssertionError("no shift has a p-value between a half and one per cent")
-    lost = recovery_test(copied.train.median * np.ones(100), fresh, np.ones(60))
+        raise AssertionError("no shift has a p-value between 0.5 % and 1 %")
+    lost = recovery_test(copied.train.median * np.ones(100), held_out, np.ones(60))
     assert RecoveryComparisons(lost, copied).verdict == "inconclusive"
 
 
@@ -323,19 +325,19 @@ def test_success_by_start_counts_the_best_so_far() -> None:
     assert list(start_findings({"generated": errors[:1]})) == []
 
 
-def test_stability_is_told_over_all_searches() -> None:
-    """Two starts, two iterations, two images: one is found from both starts, one from the first alone."""
+def test_stability_covers_all_searches() -> None:
+    """With two starts, two iterations and two images, one image is found from both starts, one only from the first."""
     errors = np.array([[[0.5, 0.9], [0.1, 0.2], [0.001, 0.002]], [[0.7, 0.3], [0.01, 0.3], [0.001, 0.3]]])
     stability = SearchStability(errors)
     assert stability.found.tolist() == [1.0, 0.5]
     assert stability.quartiles[1].tolist() == pytest.approx([0.6, 0.15, 0.0015])
     assert (stability.quartiles[0] <= stability.quartiles[2]).all()
     assert stability.iterations_needed == 2
-    told = stability.as_json()
-    assert (told["starts"], told["targets"], told["found"]) == (2, 2, [0.5, 1.0])
+    document = stability.as_json()
+    assert (document["starts"], document["targets"], document["found"]) == (2, 2, [0.5, 1.0])
     (finding,) = stability_findings(stability)
     assert (finding.value, "half of them within 2 iterations" in finding.sentence) == (0.75, True)
-    assert finding.standard_error == pytest.approx(0.25), "over the images"
+    assert finding.standard_error == pytest.approx(0.25), "the error is over the images"
     lost = SearchStability(errors + 1.0)
     assert lost.iterations_needed is None
     assert "fewer than half ever did" in next(stability_findings(lost)).sentence

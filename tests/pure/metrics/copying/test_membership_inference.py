@@ -1,4 +1,5 @@
-"""Membership inference: AUC and true positives by their definitions, and what an entry gives away."""
+"""Membership inference: AUC and true positives compared with their definitions, and the training images that an entry
+reveals."""
 
 import numpy as np
 import pytest
@@ -18,17 +19,19 @@ def images(seed: int, count: int) -> NDArray[np.float64]:
 TRAINING, HELD_OUT = images(1, 600), images(2, 300)
 
 
-def told_by(
+def inference_on(
     entry: NDArray[np.float64], training: NDArray[np.float64] = TRAINING, held_out: NDArray[np.float64] = HELD_OUT
 ) -> MembershipInference:
-    distances = (np.sqrt(neighbours(each, entry).squares[:, 0]) for each in (training, held_out))
+    distances = (np.sqrt(neighbours(images, entry).squares[:, 0]) for images in (training, held_out))
     return membership_inference(*distances)
 
 
-def test_it_is_the_definition() -> None:
+def test_auc_and_true_positives_match_the_definitions() -> None:
     entry = np.concatenate([TRAINING[:90], images(3, 100)])
-    test = told_by(entry)
-    training, held_out = (np.linalg.norm(each[:, None] - entry, axis=2).min(axis=1) for each in (TRAINING, HELD_OUT))
+    test = inference_on(entry)
+    training, held_out = (
+        np.linalg.norm(images[:, None] - entry, axis=2).min(axis=1) for images in (TRAINING, HELD_OUT)
+    )
     labels = np.repeat([1, 0], [600, 300])
     assert test.auc == pytest.approx(roc_auc_score(labels, -np.concatenate([training, held_out])))
     assert test.nearest.share == np.mean(training < np.sort(held_out)[2])
@@ -37,26 +40,26 @@ def test_it_is_the_definition() -> None:
     assert test.nearest.p_value < 1e-6
 
 
-def test_without_known_training_images_none_is_told_if_nothing_looks_real() -> None:
-    """Chance is that of the training and held-out images: both are drawn anew each time."""
+def test_an_entry_unlike_the_training_images_reveals_none() -> None:
+    """Training and held-out images are drawn again each time, so the result is due to chance only."""
     below = 0
     for seed in range(0, 600, 3):
         entry = 0.3 * images(1000 + seed, 80) + 1.0
-        test = told_by(entry, images(1001 + seed, 200), images(1002 + seed, 100))
+        test = inference_on(entry, images(1001 + seed, 200), images(1002 + seed, 100))
         below += test.ranks.p_larger < 0.05
         assert abs(test.auc - 0.5) < 5 * test.auc_error
-    assert 2 <= below <= 19  # 10 are expected; 99 % lie between
+    assert 2 <= below <= 19  # 10 are expected; 99 % of counts are within these limits
 
 
-def test_noise_over_all_copies_hides_single_ones_and_not_the_whole() -> None:
+def test_noise_on_all_copies_does_not_hide_them_as_a_whole() -> None:
     entry = TRAINING[:500] + 0.4 * images(4, 500)
-    test = told_by(entry)
+    test = inference_on(entry)
     assert test.auc > 0.6
     assert test.ranks.p_larger < 1e-6
 
 
 def test_the_findings() -> None:
-    auc, share = membership_findings(told_by(np.concatenate([TRAINING[:300], images(5, 100)])))
+    auc, share = membership_findings(inference_on(np.concatenate([TRAINING[:300], images(5, 100)])))
     assert (auc.name, share.name) == ("membership_auc", "membership_tpr")
     assert auc.error_kind == "null"
     assert auc.p_value is not None
@@ -65,7 +68,7 @@ def test_the_findings() -> None:
     assert share.value is not None
     assert share.value >= 0.5
     assert "chance alone gives 1.0 %" in share.sentence
-    auc, share = membership_findings(told_by(np.concatenate([HELD_OUT, TRAINING[:5]])))
+    auc, share = membership_findings(inference_on(np.concatenate([HELD_OUT, TRAINING[:5]])))
     assert auc.value is not None
     assert auc.value < 0.5
     assert share.value is None

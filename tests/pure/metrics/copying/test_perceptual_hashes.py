@@ -1,4 +1,5 @@
-"""Perceptual hashes: bits against scipy's cosine transform, altered copies, and near duplicates by every pair."""
+"""Perceptual hashes: bits compared with the cosine transform of scipy, altered copies, and near duplicates compared
+with a search of every pair."""
 
 import io
 from collections.abc import Callable
@@ -32,7 +33,7 @@ Images = NDArray[np.uint8]
 
 
 def smooth_images(seed: int, count: int, size: int = 64) -> Images:
-    """Images whose neighbouring pixels are alike, as in photographs."""
+    """Images with similar neighbouring pixels, like photographs."""
     blurred = sum(
         gaussian_filter(np.random.default_rng((seed, width)).normal(size=(count, size, size, 3)), (0, width, width, 0))
         * width
@@ -46,7 +47,7 @@ def test_bits_are_signs_of_the_cosine_transform(size: int) -> None:
     images = smooth_images(1, 5, size)
     coefficients = dctn(images @ np.array([0.299, 0.587, 0.114]), type=2, norm="ortho", axes=(1, 2))
     frequencies = [(down, across) for down in range(1, 17) for across in range(1, 17)]
-    frequencies.sort(key=lambda each: each[0] ** 2 + each[1] ** 2)  # stable, as the hashes' order is
+    frequencies.sort(key=lambda pair: pair[0] ** 2 + pair[1] ** 2)  # a stable sort, like the order in the hashes
     expected = np.stack([coefficients[:, down, across] > 0.0 for down, across in frequencies], axis=1)
     hashes = perceptual_hashes(images)
     assert hashes.dtype == np.uint32
@@ -59,10 +60,10 @@ def test_the_hash_of_the_mirror_image_follows_from_the_hash() -> None:
     images = smooth_images(2, 20)
     images[7] = 90
     hashes = perceptual_hashes(images)
-    turned = perceptual_hashes(mirror_images(images))
-    assert (mirror_hashes(hashes) == turned).all()
-    assert (mirror_hashes(turned) == hashes).all()
-    assert (hamming_distances(hashes, turned) == np.where(have_hashes(hashes), BITS // 2, 0)).all()
+    mirrored = perceptual_hashes(mirror_images(images))
+    assert (mirror_hashes(hashes) == mirrored).all()
+    assert (mirror_hashes(mirrored) == hashes).all()
+    assert (hamming_distances(hashes, mirrored) == np.where(have_hashes(hashes), BITS // 2, 0)).all()
 
 
 def _jpeg(image: Images) -> Images:
@@ -96,7 +97,7 @@ def test_altered_copies_are_near_and_unrelated_images_are_far(alter: Callable[[I
     assert distances[~own].min() > 64
 
 
-def test_images_without_detail_and_small_ones_have_no_hash() -> None:
+def test_images_without_detail_and_small_images_have_no_hash() -> None:
     flat = np.full((2, 64, 64, 3), 200, np.uint8)
     flat[1, 3, 3] = 203
     assert not have_hashes(perceptual_hashes(np.concatenate([flat, smooth_images(4, 1)])))[:2].any()
@@ -113,7 +114,7 @@ def test_distances_count_differing_bits() -> None:
     assert hamming_distances(one, other).tolist() == expected
 
 
-def test_other_images_are_refused() -> None:
+def test_invalid_images_are_refused() -> None:
     wrong: list[Any] = [np.zeros((1, 64, 32, 3), np.uint8), np.zeros((1, 64, 64, 3), np.int32)]
     for images in wrong:
         with pytest.raises(Invalid, match="square RGB"):
@@ -124,7 +125,7 @@ SIZE = 48
 
 
 def photographs(seed: int, count: int) -> Pixels:
-    """Images whose frequencies fade as those of photographs do."""
+    """Images with frequencies that decrease like those of photographs."""
     random = np.random.default_rng(seed)
     fade = 1.0 / (1.0 + np.hypot(*np.meshgrid(np.arange(SIZE), np.arange(SIZE))))
     cosines = np.cos(np.pi / SIZE * np.arange(SIZE)[:, None] * (np.arange(SIZE) + 0.5))
@@ -139,8 +140,10 @@ HELD_OUT = hash_originals(perceptual_hashes(photographs(2, 300)), TRAINING)
 
 
 def by_search(hashes: PerceptualHashes, training: PerceptualHashes) -> Originals:
-    """Every pair, one by one."""
-    both = np.stack([hamming_distances(hashes[:, None], each) for each in (training, mirror_hashes(training))])
+    """The originals from a comparison of every pair."""
+    both = np.stack(
+        [hamming_distances(hashes[:, None], candidates) for candidates in (training, mirror_hashes(training))]
+    )
     bits = both.min(axis=0)
     mean = np.sort(bits, axis=1)[:, :NEIGHBOURS].mean(axis=1)
     index = bits.argmin(axis=1)
@@ -148,7 +151,7 @@ def by_search(hashes: PerceptualHashes, training: PerceptualHashes) -> Originals
     return Originals(bits.min(axis=1) / mean, index, both[1, rows, index] < both[0, rows, index])
 
 
-def test_it_is_what_a_search_finds_in_blocks_of_any_height(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_originals_match_a_search_with_any_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     own = np.concatenate([perceptual_hashes(photographs(3, 30)), TRAINING[5:9], mirror_hashes(TRAINING[9:12])])
     expected = by_search(own, TRAINING)
     for pairs in (1 << 20, 2500):
@@ -165,27 +168,27 @@ def test_it_is_what_a_search_finds_in_blocks_of_any_height(monkeypatch: pytest.M
     assert found.mirrored[30:].tolist() == [False] * 4 + [True] * 3
 
 
-def test_a_training_image_that_shines_through_another_is_found() -> None:
+def test_a_training_image_blended_with_another_is_found() -> None:
     training, others = photographs(1, 400)[:100], photographs(4, 100)
     blended = np.rint(0.5 * training + 0.5 * others).astype(np.uint8)
     found = near_duplicates(hash_originals(perceptual_hashes(blended), TRAINING), HELD_OUT.distance)
     assert found.closeness.share > 0.9
-    assert {each.generated for each in found.examples} == {each.reference for each in found.examples}
+    assert {example.generated for example in found.examples} == {example.reference for example in found.examples}
     assert "is visible in them" in hash_copies_finding(found).sentence
     honest = near_duplicates(hash_originals(perceptual_hashes(others), TRAINING), HELD_OUT.distance)
     assert honest.closeness.share < 0.05
     assert hash_copies_finding(honest).sentence.endswith("may be chance.")
 
 
-def test_images_without_a_hash_say_nothing() -> None:
+def test_images_without_a_hash_have_no_original() -> None:
     grey = np.full((3, SIZE, SIZE, 3), 90, np.uint8)
     found = hash_originals(perceptual_hashes(grey), TRAINING)
     assert found.distance.tolist() == [1.0] * 3
     assert not found.mirrored.any()
-    some = np.concatenate([np.zeros((4, 8), np.uint32), TRAINING[:3]])
-    assert hash_originals(TRAINING[:3], some).index.tolist() == [4, 5, 6]
+    partial = np.concatenate([np.zeros((4, 8), np.uint32), TRAINING[:3]])
+    assert hash_originals(TRAINING[:3], partial).index.tolist() == [4, 5, 6]
     with pytest.raises(Invalid) as refused:
-        hash_originals(TRAINING, some[:5])
+        hash_originals(TRAINING, partial[:5])
     assert refused.value.slug == "too-few-images"
-    spoilt = near_duplicates(found, hash_originals(TRAINING[:50], TRAINING).distance)
-    assert hash_copies_finding(spoilt).value is None
+    uninformative = near_duplicates(found, hash_originals(TRAINING[:50], TRAINING).distance)
+    assert hash_copies_finding(uninformative).value is None

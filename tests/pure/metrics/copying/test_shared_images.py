@@ -1,4 +1,4 @@
-"""Shared images: against all pairs one by one, entries of one generator that share 30 %, images of many teams."""
+"""Shared images compared with a search of all pairs, entries that share 30 %, and images of many teams."""
 
 import hashlib
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ def hashes_of(images: Images) -> ImageHashes:
     return ImageHashes.of(hash_pixels(images), hash_pixels(mirror_images(images)), perceptual_hashes(images))
 
 
-def test_stored_hashes_are_those_of_today() -> None:
-    """Hashes of entries are stored for years and compared with those that are made now."""
+def test_hashes_stay_equal_to_stored_ones() -> None:
+    """New hashes are compared with hashes that were stored years ago."""
     images = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), dtype=np.uint8)
     found = hashlib.sha256(np.ascontiguousarray(hashes_of(images).array).tobytes()).hexdigest()
     expected = "96dcd8d11d3f3871f052220dad48dfe41856e6d2b53f5a1e3e16c6fbb9c9ea00"
-    assert found == expected, "give the blobs image-hashes/ another address, and have all entries hashed anew"
+    assert found == expected, "store the image-hashes/ blobs under another address, and rehash all entries"
 
 
 def random_hashes(seed: int, count: int) -> NDArray[np.uint32]:
@@ -40,12 +40,12 @@ def random_hashes(seed: int, count: int) -> NDArray[np.uint32]:
 
 
 def compared(own: ImageHashes, others: Sequence[tuple[int, ImageHashes]]) -> EntryComparison:
-    """Compared with entries of these teams, numbered from 0."""
+    """The comparison with entries of these teams, which get the refs 0, 1, ..."""
     return compare_entry(own, (OtherEntry(ref, team, hashes) for ref, (team, hashes) in enumerate(others)))
 
 
 def with_flips(words: NDArray[np.uint32], seed: int, most: int) -> NDArray[np.uint32]:
-    """The words (8, n) with up to so many bits of each image flipped, wherever they are."""
+    """The words (8, n) with up to ``most`` random bits flipped per image."""
     random = np.random.default_rng(seed)
     bits = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
     for row, count in zip(bits, random.integers(0, most + 1, len(bits)), strict=True):
@@ -53,7 +53,7 @@ def with_flips(words: NDArray[np.uint32], seed: int, most: int) -> NDArray[np.ui
     return np.packbits(bits, axis=1, bitorder="little").view("<u4").T
 
 
-def test_pairs_within_15_bits_are_found_and_none_beyond_31() -> None:
+def test_pairs_within_15_bits_are_found_and_none_above_31() -> None:
     own = random_hashes(1, 300)
     others = [random_hashes(2 + number, 300) for number in range(2)]
     for number, array in enumerate(others):
@@ -81,13 +81,13 @@ def test_pairs_within_15_bits_are_found_and_none_beyond_31() -> None:
 
 
 def test_two_entries_of_one_generator_share_30_percent() -> None:
-    """Of 200 images 20 are the same, 20 mirrored, 20 altered; the others are the generator's, too, but different."""
+    """Of 200 images 20 are equal, 20 mirrored and 20 altered. The others are different images of the generator."""
     own, other, stranger = (noise_images(seed, 200, 32).repeat(2, axis=1).repeat(2, axis=2) for seed in (1, 2, 3))
     other[:20] = own[20:40]
     other[20:40] = mirror_images(own[40:60])
     other[40:60] = np.clip(own[60:80].astype(int) + 3, 0, 255)
     comparison = compared(hashes_of(own), [(1, hashes_of(stranger)), (2, hashes_of(other))])
-    assert list(comparison.shared) == [1], "the stranger shares nothing"
+    assert list(comparison.shared) == [1], "the unrelated entry shares nothing"
     assert comparison.compared == 2
     shared = comparison.shared[1]
     assert len(shared) / 200 == pytest.approx(0.3)
@@ -97,7 +97,7 @@ def test_two_entries_of_one_generator_share_30_percent() -> None:
 
 
 def test_an_image_of_many_teams_is_in_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entries of one team count once, however many: they hide nothing from the others."""
+    """All entries of one team count once, so a team cannot make its shared images common."""
     monkeypatch.setattr(shared_images, "MAX_TEAMS", 2)
     own = random_hashes(1, 100)
     crowd = []
@@ -114,7 +114,7 @@ def test_an_image_of_many_teams_is_in_no_pair(monkeypatch: pytest.MonkeyPatch) -
     assert not compared(ImageHashes(own), [*crowd[:2], *series[:0]]).common.any()
 
 
-def test_an_image_that_is_there_several_times_is_shared_once() -> None:
+def test_a_repeated_image_is_shared_once() -> None:
     own, other = random_hashes(1, 100), random_hashes(2, 100)
     own[:, :40] = own[:, :1]
     other[:, 60:] = own[:, :1]
@@ -122,7 +122,7 @@ def test_an_image_that_is_there_several_times_is_shared_once() -> None:
     assert [len(shared) for shared in comparison.shared.values()] == [1]
 
 
-def test_few_shared_images_and_lesser_pairs_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_shares_and_all_but_the_largest_pairs_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_images, "MAX_PAIRS", 3)
     own = random_hashes(1, 200)
     others = []
@@ -135,8 +135,8 @@ def test_few_shared_images_and_lesser_pairs_are_left_out(monkeypatch: pytest.Mon
     assert list(compared(ImageHashes(own), others[:2]).shared) == [1], "1 of 200 images is less than 1 %"
 
 
-def test_images_without_a_hash_are_near_to_none() -> None:
-    """All images of one colour look the same; equal ones are still found."""
+def test_images_without_a_hash_are_near_no_image() -> None:
+    """Images of one colour have no perceptual hash. Equal ones are still found."""
     own = np.stack([np.full((64, 64, 3), grey, np.uint8) for grey in range(100)])
     other = own[::-1] + np.uint8(1)
     shared = compared(hashes_of(own), [(1, hashes_of(other))]).shared[0]

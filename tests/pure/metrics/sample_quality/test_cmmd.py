@@ -1,4 +1,4 @@
-"""CMMD against its published formula and its own statistics."""
+"""CMMD compared with its published formula and with the spread over samples."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,8 @@ def unit_rows(seed: int, count: int, shift: float = 0.0) -> Matrix:
 
 
 def by_definition(generated: Matrix, reference: Matrix) -> float:
-    """Whole matrices of differences; sigma = 10 and 1000 as in google-research/cmmd's distance.py."""
+    """CMMD from whole matrices of differences, with sigma = 10 and the scale 1000 of
+    google-research/cmmd/distance.py."""
 
     def mean(one: Matrix, other: Matrix) -> float:
         squares = ((one[:, None] - other[None]) ** 2).sum(axis=2)
@@ -28,7 +29,7 @@ def by_definition(generated: Matrix, reference: Matrix) -> float:
 
 
 @pytest.mark.parametrize("block", [7, 1024])
-def test_it_is_the_published_estimator(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_value_matches_the_published_estimator(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_sums, "_BLOCK", block)
     generated, reference = unit_rows(1, 30, 0.3), unit_rows(2, 45)
     shares: list[float] = []
@@ -39,20 +40,20 @@ def test_it_is_the_published_estimator(block: int, monkeypatch: pytest.MonkeyPat
     assert cmmd(reference, reference).value == pytest.approx(0.0, abs=1e-10)
 
 
-def test_by_hand() -> None:
-    """Two opposite pairs of equal rows: k is 1 within and exp(-4 / 200) across."""
+def test_two_opposite_groups_have_a_closed_form() -> None:
+    """Rows within a group are equal. The kernel is 1 within and exp(-4 / 200) across the groups."""
     own, other = np.array([[1.0, 0.0]] * 2), np.array([[-1.0, 0.0]] * 3)
     assert cmmd(own, other).value == pytest.approx(2000.0 * (1.0 - np.exp(-0.02)), rel=1e-12)
 
 
-def test_the_error_is_the_spread_over_generated_images() -> None:
+def test_the_error_matches_the_spread_over_generated_images() -> None:
     reference = unit_rows(0, 200)
     results = [cmmd(unit_rows(seed, 60, 0.5), reference) for seed in range(1, 121)]
-    spread = np.std([each.value for each in results], ddof=1)
-    assert np.mean([each.standard_error for each in results]) == pytest.approx(spread, rel=0.2)
+    spread = np.std([result.value for result in results], ddof=1)
+    assert np.mean([result.standard_error for result in results]) == pytest.approx(spread, rel=0.2)
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_too_few_images_are_refused() -> None:
     with pytest.raises(Invalid) as error:
         cmmd(unit_rows(1, 3), unit_rows(2, 1).astype(np.float32))
     assert error.value.slug == "too-few-images"

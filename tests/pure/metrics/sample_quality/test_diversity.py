@@ -1,4 +1,4 @@
-"""The Vendi score and RKE against their definitions and closed forms."""
+"""The Vendi score and RKE compared with their definitions and closed forms."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def rows(seed: int, count: int, dimension: int) -> Matrix:
 
 
 def vendi_by_definition(features: Matrix) -> float:
-    """As layer6ai-labs/dgm-eval computes it, from the spectrum of the n x n matrix of cosines."""
+    """The score from the spectrum of the n x n matrix of cosines, as in layer6ai-labs/dgm-eval."""
     unit = normalize(features)
     spectrum = eigvalsh(unit @ unit.T / len(unit))
     positive = spectrum[spectrum > 1e-12]
@@ -27,14 +27,14 @@ def vendi_by_definition(features: Matrix) -> float:
 
 
 @pytest.mark.parametrize(("count", "dimension"), [(12, 40), (40, 12), (20, 20)])
-def test_vendi_is_the_definition_from_either_side(count: int, dimension: int) -> None:
+def test_vendi_matches_the_definition_from_either_side(count: int, dimension: int) -> None:
     features = rows(1, count, dimension)
     assert vendi_score(features).value == pytest.approx(vendi_by_definition(features), rel=1e-9)
     assert vendi_score(features.astype(np.float32)).value == pytest.approx(vendi_by_definition(features), rel=1e-4)
 
 
 def test_groups_of_equal_images_count_by_their_shares() -> None:
-    """4, 2 and 2 copies of images that have nothing in common: exp of Shannon's entropy, and 1 / sum p^2."""
+    """4, 2 and 2 copies of orthogonal images give the exponential of Shannon's entropy, and 1 / sum p^2."""
     features = np.repeat(1000.0 * np.eye(3, 7), [4, 2, 2], axis=0)
     assert vendi_score(features).value == pytest.approx(2.0**1.5, rel=1e-12)
     assert rke(features, 1.0).value == pytest.approx(1.0 / (0.25 + 2 * 0.0625), rel=1e-12)
@@ -47,7 +47,7 @@ def test_copies_of_one_image_count_once(score: object) -> None:
     assert result.standard_error == pytest.approx(0.0, abs=1e-9)
 
 
-def test_rke_is_the_definition() -> None:
+def test_rke_matches_the_definition() -> None:
     features = rows(2, 30, 6)
     squares = ((features[:, None] - features[None]) ** 2).sum(axis=2)
     kernel = np.exp(-squares / (2 * 1.7**2))
@@ -65,15 +65,15 @@ def test_the_width_is_the_median_distance() -> None:
     assert median_width(np.zeros((4, 2)), np.zeros((3, 2))) == 1.0
 
 
-def test_errors_are_those_of_a_jackknife() -> None:
+def test_errors_match_a_jackknife() -> None:
     features = rows(3, 120, 8)
-    for score in (vendi_score, lambda some: rke(some, 3.0)):
+    for score in (vendi_score, lambda selected: rke(selected, 3.0)):
         without = [score(np.delete(features, row, axis=0)).value for row in range(len(features))]
         jackknife = np.sqrt(119 * np.var(without))
         assert score(features).standard_error == pytest.approx(jackknife, rel=0.1)
 
 
-def test_one_image_has_no_diversity() -> None:
+def test_a_single_image_is_refused() -> None:
     with pytest.raises(Invalid) as error:
         vendi_score(rows(1, 1, 3))
     assert error.value.slug == "too-few-images"

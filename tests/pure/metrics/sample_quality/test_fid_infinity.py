@@ -1,4 +1,4 @@
-"""FID-infinity against polynomial fits and a known distance."""
+"""FID-infinity compared with polynomial fits and a known distance."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def extrapolated(features: NDArray[np.float64], reference: Statistics, seed: int
     return result
 
 
-def test_the_line_is_that_of_least_squares() -> None:
+def test_the_weights_are_those_of_a_least_squares_line() -> None:
     counts = np.linspace(50, 400, 9).astype(np.int64)
     weights = intercept_weights(counts)
     assert weights @ (3.0 + 50.0 / counts) == pytest.approx(3.0)
@@ -34,8 +34,8 @@ def test_the_line_is_that_of_least_squares() -> None:
     assert weights @ values == pytest.approx(np.polyfit(1.0 / counts, values, 1)[1])
 
 
-def test_the_error_is_that_of_the_delete_group_jackknife() -> None:
-    """Every group of images is left out of all parts in turn, and all distances are computed anew."""
+def test_the_error_matches_a_delete_group_jackknife() -> None:
+    """The jackknife removes each group of images from all parts and recomputes all distances."""
     features = normal(40, 600, 1.2)
     reference = statistics_of(normal(41, 20_000))
     counts = np.linspace(100, 600, 15).astype(np.int64)
@@ -44,18 +44,18 @@ def test_the_error_is_that_of_the_delete_group_jackknife() -> None:
     group = np.random.default_rng(8).permutation(600) % 60
     intercepts = []
     for number in range(60):
-        left = [part[group[part] != number] for part in parts]
-        distances = np.array([frechet_distance(statistics_of(features[rows]), reference) for rows in left])
-        intercepts.append(intercept_weights(np.array([len(rows) for rows in left])) @ distances)
+        rest = [part[group[part] != number] for part in parts]
+        distances = np.array([frechet_distance(statistics_of(features[rows]), reference) for rows in rest])
+        intercepts.append(intercept_weights(np.array([len(rows) for rows in rest])) @ distances)
     exact = np.sqrt(59 / 60 * np.square(intercepts - np.mean(intercepts)).sum())
     assert extrapolated(features, reference, seed=7).standard_error == pytest.approx(exact, rel=0.25)
 
 
-def test_the_error_is_the_spread_over_fresh_samples() -> None:
+def test_the_error_matches_the_spread_over_independent_samples() -> None:
     reference = statistics_of(normal(42, 20_000))
     results = [extrapolated(normal(seed, 800, 1.2), reference, seed) for seed in range(100, 300)]
-    spread = np.std([each.value for each in results], ddof=1)  # itself known to 5 %
-    assert np.mean([each.standard_error or 0.0 for each in results]) == pytest.approx(spread, rel=0.15)
+    spread = np.std([result.value for result in results], ddof=1)  # has an error of 5 %
+    assert np.mean([result.standard_error or 0.0 for result in results]) == pytest.approx(spread, rel=0.15)
 
 
 def test_without_influences_there_is_no_error() -> None:
@@ -66,8 +66,8 @@ def test_without_influences_there_is_no_error() -> None:
     assert line.standard_error is None
 
 
-def test_it_is_nearer_to_the_truth_than_the_distance() -> None:
-    """Between N(0, I) and N(0, 1.2^2 I) in six dimensions the distance is 6 (1.2 - 1)^2 = 0.24."""
+def test_fid_infinity_is_nearer_to_the_true_distance_than_fid() -> None:
+    """In six dimensions the distance between N(0, I) and N(0, 1.2^2 I) is 6 (1.2 - 1)^2 = 0.24."""
     reference = statistics_of(normal(1, 20_000))
     entries = [(seed, normal(seed, 800, 1.2)) for seed in range(2, 22)]
     limits = np.array([extrapolated(features, reference, seed).value for seed, features in entries])
@@ -75,7 +75,7 @@ def test_it_is_nearer_to_the_truth_than_the_distance() -> None:
     assert abs(limits.mean() - 0.24) < 0.5 * abs(whole.mean() - 0.24)
 
 
-def test_the_last_part_is_everything() -> None:
+def test_the_last_part_has_all_images() -> None:
     features = normal(30, 300, 1.1)
     reference = statistics_of(normal(31, 500))
     shares = list[float]()
@@ -97,6 +97,6 @@ def test_the_last_part_is_everything() -> None:
     assert shares == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_too_few_images_have_none() -> None:
+def test_too_few_images_give_no_value() -> None:
     reference = statistics_of(normal(33, 99))
     assert fid_infinity(normal(32, 100), reference, influences=None, random=np.random.default_rng(0)) is None

@@ -1,4 +1,4 @@
-"""The Fréchet distance against closed forms, independent computations and its own symmetries."""
+"""The Fréchet distance compared with closed forms and independent computations, and its symmetries."""
 
 import tracemalloc
 from dataclasses import replace
@@ -19,7 +19,7 @@ Matrix = NDArray[np.float64]
 
 
 def rows(seed: int, count: int, dimension: int, *, decay: float = 0.5) -> Matrix:
-    """Correlated features whose variances fall off as a power of the axis."""
+    """Correlated features with variances that decrease as a power of the axis number."""
     random = np.random.default_rng(seed)
     axes = np.linalg.qr(random.standard_normal((dimension, dimension)))[0]
     scale = np.arange(1, dimension + 1.0) ** -decay
@@ -33,7 +33,7 @@ def positive_definite(random: np.random.Generator, eigenvalues: Matrix) -> Matri
 
 
 def close(actual: float, expected: float, *inputs: Statistics | Matrix) -> bool:
-    """Within the promised 1e-9 of tr S_g + tr S_r."""
+    """Whether both differ by at most the promised 1e-9 of tr S_g + tr S_r."""
     spread = sum(
         float(np.trace(part.covariance)) if isinstance(part, Statistics) else float(part.var(axis=0, ddof=1).sum())
         for part in inputs
@@ -51,7 +51,7 @@ def fid(generated: NDArray[Any], reference: NDArray[Any]) -> float:
 @pytest.mark.parametrize("decay", [0.0, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("dimension", [24, 200])
 def test_a_linear_map_has_a_closed_form(dimension: int, decay: float) -> None:
-    """X ~ (0, S), Y = T X with T positive definite: FID = tr (I - T) S (I - T), whatever the spectrum."""
+    """For X ~ (0, S) and Y = T X with T positive definite, FID = tr (I - T) S (I - T) with any spectrum."""
     random = np.random.default_rng(3)
     covariance = positive_definite(random, np.arange(1, dimension + 1.0) ** -decay)
     transform = positive_definite(random, random.uniform(0.5, 1.5, dimension))
@@ -72,7 +72,7 @@ def test_scaling_has_a_closed_form() -> None:
 
 
 def test_a_shift_of_the_mean_counts_squared() -> None:
-    """Equal covariances in 2048 dimensions, every mean off by one: exactly 2048."""
+    """Equal covariances in 2048 dimensions with means that differ by one give exactly 2048."""
     identity = np.eye(2048)
     a = Statistics(np.ones(2048), identity, 10_000, identity)
     b = Statistics(np.zeros(2048), identity, 10_000, identity)
@@ -100,7 +100,7 @@ def test_the_golden_value() -> None:
 # Statistics
 
 
-def test_the_statistics_are_numpys() -> None:
+def test_the_statistics_match_numpy() -> None:
     features = rows(1, 500, 12)
     statistics = statistics_of(features)
     np.testing.assert_allclose(statistics.mean, features.mean(axis=0), rtol=1e-13)
@@ -117,7 +117,7 @@ def test_float32_features_get_float64_statistics() -> None:
     np.testing.assert_array_equal(statistics.covariance, exact.covariance)
 
 
-def test_statistics_leave_the_features_as_they_were() -> None:
+def test_statistics_do_not_change_the_features() -> None:
     features = rows(3, 50, 8)
     original = features.copy()
     statistics_of(features)
@@ -126,7 +126,7 @@ def test_statistics_leave_the_features_as_they_were() -> None:
 
 @pytest.mark.parametrize("count", [2, 30, 31, 500])
 @pytest.mark.parametrize("kind", ["plain", "equal rows", "constant feature"])
-def test_the_factor_is_a_factor(count: int, kind: str) -> None:
+def test_the_factor_reproduces_the_covariance(count: int, kind: str) -> None:
     features = rows(4, count, 30)
     if kind == "equal rows":
         features[: count // 2] = features[0]
@@ -139,7 +139,7 @@ def test_the_factor_is_a_factor(count: int, kind: str) -> None:
 
 
 @pytest.mark.parametrize("rank", [0, 1, 10, 30])
-def test_there_is_a_factor_of_any_rank(rank: int) -> None:
+def test_covariances_of_any_rank_have_a_factor(rank: int) -> None:
     random = np.random.default_rng(5)
     covariance = positive_definite(random, np.where(np.arange(30) < rank, 1.0, 0.0))
     factor = factor_of(Statistics(np.zeros(30), covariance, 100))
@@ -161,7 +161,7 @@ def test_few_images(own: int, other: int) -> None:
 @pytest.mark.parametrize("which", ["generated", "reference", "both"])
 @pytest.mark.parametrize("noise", [0.0, 1e-13, 1e-10, 1e-7, 1e-4])
 def test_many_nearly_equal_rows(which: str, noise: float) -> None:
-    """Ten images over and over: the covariance alone no longer knows the small variances, the rows do."""
+    """With many copies of ten images, the rows still contain the small variances, but the covariance does not."""
     random = np.random.default_rng(8)
 
     def collapsed(features: Matrix) -> Matrix:
@@ -176,7 +176,7 @@ def test_many_nearly_equal_rows(which: str, noise: float) -> None:
     assert close(fid(generated, reference), expected, generated, reference)
 
 
-def test_one_image_over_and_over() -> None:
+def test_many_copies_of_one_image() -> None:
     reference = rows(11, 300, 20)
     generated = np.repeat(reference[:1], 200, axis=0)
     shift = reference[0] - reference.mean(axis=0)
@@ -185,7 +185,7 @@ def test_one_image_over_and_over() -> None:
     assert fid(generated, generated) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_features_that_never_fire() -> None:
+def test_features_that_are_always_zero() -> None:
     generated, reference = rows(12, 300, 40), rows(13, 300, 40)
     generated[:, :5] = 0.0
     reference[:, 3:9] = 0.0
@@ -193,8 +193,8 @@ def test_features_that_never_fire() -> None:
     assert close(fid(generated, reference), expected, generated, reference)
 
 
-def test_any_factor_will_do() -> None:
-    """A square one that is not triangular hides how singular the covariance is."""
+def test_any_factor_is_accepted() -> None:
+    """A square factor that is not triangular hides that the covariance is singular."""
     random = np.random.default_rng(23)
     thin = random.standard_normal((100, 5))
     padded = np.concatenate([thin, np.zeros((100, 95))], axis=1)
@@ -219,12 +219,12 @@ def test_singular_covariances_without_their_features(rank: int) -> None:
     assert close(frechet_distance(b, a), expected, a, b)
 
 
-# Symmetries and other roads
+# Symmetries and other computations
 
 
 @given(seed=st.integers(0, 2**32 - 1), own=st.integers(2, 60), other=st.integers(2, 60), d=st.integers(1, 25))
 @settings(max_examples=examples(60), deadline=None)
-def test_it_agrees_with_the_rows_alone_and_is_symmetric(seed: int, own: int, other: int, d: int) -> None:
+def test_the_distance_matches_that_of_the_rows_and_is_symmetric(seed: int, own: int, other: int, d: int) -> None:
     generated, reference = rows(seed, own, d), rows(seed + 1, other, d)
     distance = fid(generated, reference)
     assert distance >= 0.0
@@ -232,7 +232,7 @@ def test_it_agrees_with_the_rows_alone_and_is_symmetric(seed: int, own: int, oth
     assert close(distance, fid(reference, generated), generated, reference)
 
 
-def test_it_agrees_with_the_eigenvalues_of_the_plain_product() -> None:
+def test_the_distance_matches_the_eigenvalues_of_the_plain_product() -> None:
     a, b = statistics_of(rows(15, 900, 80)), statistics_of(rows(16, 700, 80))
     expected = frechet_by_eigenvalues(a.mean, a.covariance, b.mean, b.covariance)
     assert frechet_distance(a, b) == pytest.approx(expected, rel=1e-10)
@@ -252,7 +252,7 @@ def test_order_rotation_and_common_shift_do_not_matter(seed: int, own: int) -> N
     assert fid(3.0 * generated, 3.0 * reference) == pytest.approx(9.0 * distance, rel=1e-9)
 
 
-def test_shifting_one_side_moves_only_the_first_term() -> None:
+def test_shifting_one_set_changes_only_the_first_term() -> None:
     generated, reference = rows(17, 200, 10), rows(18, 200, 10)
     apart = generated.mean(axis=0) - reference.mean(axis=0)
     shift = np.linspace(-1, 1, 10)
@@ -260,8 +260,8 @@ def test_shifting_one_side_moves_only_the_first_term() -> None:
     assert fid(generated + shift, reference) == pytest.approx(expected, rel=1e-10)
 
 
-def test_every_image_twice_only_changes_the_divisor() -> None:
-    """Twice the images: the same mean, and (2n - 2) / (2n - 1) of the covariance."""
+def test_doubling_every_image_only_changes_the_divisor() -> None:
+    """The mean stays the same, and the covariance is multiplied by (2n - 2) / (2n - 1)."""
     generated = rows(19, 100, 10)
     reference = statistics_of(rows(20, 150, 10))
     single = statistics_of(generated)
@@ -271,7 +271,7 @@ def test_every_image_twice_only_changes_the_divisor() -> None:
 
 
 @pytest.mark.parametrize("count", [20, 500])
-def test_a_set_is_at_no_distance_from_itself(count: int) -> None:
+def test_a_set_has_distance_zero_from_itself(count: int) -> None:
     statistics = statistics_of(rows(21, count, 100))
     assert 0.0 <= frechet_distance(statistics, statistics) <= 1e-9 * float(np.trace(statistics.covariance))
 
@@ -290,14 +290,14 @@ def test_a_set_is_at_no_distance_from_itself(count: int) -> None:
         (np.zeros((0, 3)), "too-few-images"),
     ],
 )
-def test_what_is_no_feature_matrix_is_refused(features: NDArray[Any], slug: str) -> None:
+def test_an_invalid_feature_matrix_is_refused(features: NDArray[Any], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         statistics_of(features)
     assert refused.value.slug == slug
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-def test_features_that_are_not_finite_are_named(wrong: float) -> None:
+def test_images_with_features_that_are_not_finite_are_named(wrong: float) -> None:
     features = np.ones((6, 3), np.float32)
     features[[2, 4], 1] = wrong
     with pytest.raises(Invalid, match="image 2, 4 ") as refused:
@@ -306,13 +306,13 @@ def test_features_that_are_not_finite_are_named(wrong: float) -> None:
     assert refused.value.extra["rows"] == [2, 4]
 
 
-def test_spaces_of_different_dimension_are_refused() -> None:
+def test_features_of_different_dimensions_are_refused() -> None:
     with pytest.raises(Invalid, match="8 dimensions and the reference has 9") as refused:
         fid(rows(0, 20, 8), rows(0, 20, 9))
     assert refused.value.slug == "dimension-mismatch"
 
 
-def test_statistics_that_contradict_themselves_are_refused() -> None:
+def test_inconsistent_statistics_are_refused() -> None:
     for parts in (
         (np.zeros(3), np.eye(4)),
         (np.zeros((3, 1)), np.eye(3)),
@@ -332,7 +332,7 @@ def test_statistics_that_contradict_themselves_are_refused() -> None:
     "negative", [[[-1.0, 1.0], [1.0, 1.0]], [[-1.0, 0.0], [0.0, -2.0]], [[1.0, 0.0], [0.0, -1e-6]]]
 )
 def test_a_covariance_with_a_negative_eigenvalue_is_refused(negative: list[list[float]]) -> None:
-    """Not a number somehow: a square root of the rest would look like an answer."""
+    """A square root of only the positive part would give a plausible but wrong distance."""
     impossible, possible = Statistics(np.zeros(2), np.array(negative), 9), Statistics(np.zeros(2), np.eye(2), 9)
     for a, b in ((impossible, possible), (possible, impossible)):
         with pytest.raises(Invalid, match="negative eigenvalue") as refused:
@@ -341,7 +341,7 @@ def test_a_covariance_with_a_negative_eigenvalue_is_refused(negative: list[list[
 
 
 def test_memory_stays_within_a_few_covariances_and_one_wide_copy() -> None:
-    """Scaled from 10,000 x 4032: there the bound is below 2 GB."""
+    """This is scaled down from 10,000 x 4032, where the bound is below 2 GB."""
     features = rows(22, 1500, 600).astype(np.float32)
     reference = statistics_of(features)
     tracemalloc.start()

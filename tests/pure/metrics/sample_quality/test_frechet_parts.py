@@ -1,4 +1,4 @@
-"""Distances of parts are those of the parts alone, whatever their spectrum."""
+"""Distances of parts from shared products match the distances of the parts alone, with any spectrum."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ Rows = NDArray[np.floating[Any]]
 
 
 def rows(seed: int, count: int, dimension: int, *, decay: float) -> Rows:
-    """Correlated features whose variances fall off as a power of the axis, far from the origin."""
+    """Correlated features far from the origin, with variances that decrease as a power of the axis number."""
     random = np.random.default_rng(seed)
     axes = np.linalg.qr(np.random.default_rng(dimension).standard_normal((dimension, dimension)))[0]
     scale = np.arange(1, dimension + 1.0) ** -decay
@@ -33,7 +33,7 @@ def spread(features: Rows, reference: Statistics) -> float:
 
 @pytest.mark.parametrize("decay", [0.0, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
-def test_they_are_those_of_the_parts_alone(decay: float, precision: Any) -> None:
+def test_distances_match_those_of_the_parts_alone(decay: float, precision: Any) -> None:
     features, reference = rows(1, 500, 40, decay=decay).astype(precision), statistics_of(rows(2, 700, 40, decay=decay))
     distances = PartDistances(features, reference)
     for part in parts_of(500, (100, 249, 251, 400, 500)):
@@ -41,15 +41,14 @@ def test_they_are_those_of_the_parts_alone(decay: float, precision: Any) -> None
         assert abs(distances.distance(part) - expected) <= 1e-9 * spread(features[part], reference)
 
 
-def test_the_whole_is_not_decomposed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of regular parts the shared products are enough."""
+def test_regular_parts_need_only_the_shared_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fid_infinity, "statistics_of", None)
     features, reference = rows(3, 300, 30, decay=0.5), statistics_of(rows(4, 300, 30, decay=0.5))
     assert PartDistances(features, reference).distance(np.arange(200)) > 0.0
 
 
 @pytest.mark.parametrize("case", ["few rows", "a constant feature", "copies", "singular reference"])
-def test_singular_parts_are_exact_too(case: str) -> None:
+def test_singular_parts_are_exact(case: str) -> None:
     features, real = rows(5, 300, 30, decay=0.5), rows(6, 300, 30, decay=0.5)
     part = np.arange(20) if case == "few rows" else np.arange(150)
     if case == "a constant feature":
@@ -68,7 +67,7 @@ def test_singular_parts_are_exact_too(case: str) -> None:
     ("features", "slug"),
     [(np.ones((5, 3)), "dimension-mismatch"), (np.full((5, 2), np.nan), "degenerate-features")],
 )
-def test_what_is_refused(features: Rows, slug: str) -> None:
+def test_invalid_features_are_refused(features: Rows, slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         PartDistances(features, statistics_of(np.random.default_rng(0).standard_normal((9, 2))))
     assert refused.value.slug == slug

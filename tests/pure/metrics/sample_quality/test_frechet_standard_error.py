@@ -1,4 +1,5 @@
-"""The standard error of the Fréchet distance against a closed form, finite differences and fresh samples."""
+"""The standard error of the Fréchet distance compared with a closed form, finite differences and the spread over
+independent samples."""
 
 from typing import Any
 
@@ -14,7 +15,7 @@ Matrix = NDArray[np.float64]
 
 
 def rows(seed: int, count: int, dimension: int, scale: float = 1.0, shift: float = 0.0) -> Matrix:
-    """Correlated and skewed: the error must not lean on normality."""
+    """Correlated and skewed features, because the error must not depend on normality."""
     mixing = np.eye(dimension) + 0.5 * np.tri(dimension, k=-1) / np.sqrt(dimension)
     random = np.random.default_rng(seed)
     return np.asarray(scale * (random.exponential(1.0, (count, dimension)) - 1.0) @ mixing + shift)
@@ -27,9 +28,9 @@ def error_of(features: NDArray[Any], reference: NDArray[Any]) -> float:
 
 
 def by_differences(features: Matrix, reference: Statistics) -> float:
-    """The same from the distance itself: every image given a little more weight and a little less.
+    """The standard error from finite differences of the distance when each image gets more or less weight.
 
-    What the unbiased covariance is larger than the plain mean of squares stays as it is meanwhile.
+    The difference between the unbiased covariance and the plain mean of squares stays constant.
     """
     count = len(features)
     step = 1e-6
@@ -48,7 +49,8 @@ def by_differences(features: Matrix, reference: Statistics) -> float:
 
 
 def test_one_dimension_has_a_closed_form() -> None:
-    """FID = (mu - mu_r)^2 + (sd - sd_r)^2, so an image c from the mean counts 2 (mu - mu_r) c + (1 - sd_r / sd) c^2."""
+    """FID is (mu - mu_r)^2 + (sd - sd_r)^2, so an image at c from the mean has the influence 2 (mu - mu_r) c +
+    (1 - sd_r / sd) c^2."""
     features = rows(0, 50, 1, 2.0)
     reference = rows(1, 80, 1, 1.0, 0.5)
     centred = (features - features.mean())[:, 0]
@@ -59,7 +61,7 @@ def test_one_dimension_has_a_closed_form() -> None:
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.3, 0.0), (1.0, 0.5), (0.8, 0.2)])
 @pytest.mark.parametrize("dimension", [2, 8])
-def test_it_is_what_the_distance_does_when_weights_move(dimension: int, scale: float, shift: float) -> None:
+def test_the_error_matches_finite_differences_of_the_weights(dimension: int, scale: float, shift: float) -> None:
     features = rows(2, 300, dimension, scale, shift)
     reference = statistics_of(rows(3, 500, dimension))
     error = frechet_standard_error(features, reference)
@@ -67,22 +69,22 @@ def test_it_is_what_the_distance_does_when_weights_move(dimension: int, scale: f
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.3, 0.0), (1.1, 0.5), (0.7, 0.2)])
-def test_it_is_the_spread_over_fresh_samples(scale: float, shift: float) -> None:
+def test_the_error_matches_the_spread_over_independent_samples(scale: float, shift: float) -> None:
     reference = statistics_of(rows(4, 5000, 4))
     samples = [rows(seed, 1000, 4, scale, shift) for seed in range(100, 500)]
     spread = np.std([frechet_distance(statistics_of(sample), reference) for sample in samples], ddof=1)
     errors = [frechet_standard_error(sample, reference) or 0.0 for sample in samples[:40]]
-    assert np.mean(errors) == pytest.approx(spread, rel=0.12)  # the spread of 400 is itself known to about 4 %
+    assert np.mean(errors) == pytest.approx(spread, rel=0.12)  # the spread of 400 samples has an error of about 4 %
 
 
-def test_every_image_four_times_halves_it() -> None:
+def test_repeating_every_image_four_times_halves_the_error() -> None:
     features = rows(5, 200, 5, 1.2)
     reference = rows(6, 300, 5)
     single = error_of(features, reference)
     assert error_of(np.tile(features, (4, 1)), reference) == pytest.approx(single / 2.0, rel=0.01)
 
 
-def test_order_rotation_shift_and_scale() -> None:
+def test_order_rotation_and_shift_do_not_matter_and_scale_is_squared() -> None:
     random = np.random.default_rng(7)
     features = rows(8, 150, 6, 1.2, 0.1)
     reference = rows(9, 200, 6)
@@ -94,17 +96,17 @@ def test_order_rotation_shift_and_scale() -> None:
     assert error_of(3.0 * features, 3.0 * reference) == pytest.approx(9.0 * error, rel=1e-10)
 
 
-@pytest.mark.parametrize("whose", ["generated", "reference", "both"])
-def test_features_that_never_fire_change_nothing(whose: str) -> None:
-    """Nothing at all where both are silent; what the distance itself does where one is."""
+@pytest.mark.parametrize("silent_in", ["generated", "reference", "both"])
+def test_features_that_are_always_zero(silent_in: str) -> None:
+    """If they are zero in both sets, they change nothing. In one set, the error follows the distance."""
     features = rows(10, 300, 5, 1.2, 0.3)
     reference = rows(11, 300, 5)
     silent = np.zeros((300, 2))
     noisy = 0.3 * rows(12, 300, 2)
-    wide = np.hstack([features, noisy if whose == "reference" else silent])
-    other = np.hstack([reference, noisy if whose == "generated" else silent])
+    wide = np.hstack([features, noisy if silent_in == "reference" else silent])
+    other = np.hstack([reference, noisy if silent_in == "generated" else silent])
     error = error_of(wide, other)
-    if whose == "both":
+    if silent_in == "both":
         assert error == pytest.approx(error_of(features, reference), rel=1e-10)
     assert error == pytest.approx(by_differences(wide, statistics_of(other)), rel=1e-6)
 
@@ -123,7 +125,7 @@ def test_float32_features_are_computed_in_float64() -> None:
 
 
 @pytest.mark.parametrize(("count", "known"), [(2, False), (8, False), (9, True)])
-def test_too_few_images_have_none(count: int, known: bool) -> None:
+def test_too_few_images_give_no_error(count: int, known: bool) -> None:
     shares: list[float] = []
     error = frechet_standard_error(rows(17, count, 8), statistics_of(rows(18, 100, 8)), progress=shares.append)
     assert (error is not None) is known
@@ -138,7 +140,7 @@ def test_progress_rises_to_one() -> None:
     assert len(shares) == 5
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_features_of_different_dimensions_are_refused() -> None:
     with pytest.raises(Invalid) as refused:
         frechet_standard_error(rows(21, 20, 3), statistics_of(rows(22, 20, 4)))
     assert refused.value.slug == "dimension-mismatch"

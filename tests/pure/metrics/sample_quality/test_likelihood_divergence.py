@@ -1,4 +1,4 @@
-"""FLD against an independent fit by torch's own optimiser, and its behaviour on copies."""
+"""FLD compared with an independent fit with torch's optimiser, and its behaviour on copies."""
 
 from unittest.mock import Mock
 
@@ -19,14 +19,14 @@ Matrix = NDArray[np.float64]
 
 
 def rows(seed: int, count: int) -> Matrix:
-    """From two clusters in six dimensions."""
+    """Rows of two clusters in six dimensions."""
     random = np.random.default_rng(seed)
     return np.asarray(random.standard_normal((count, 6)) + 4.0 * random.integers(0, 2, (count, 1)))
 
 
 def nll_by_torch(centres: Matrix, fitted_to: Matrix, of: Matrix) -> float:
-    """-mean log p / d after 50 steps of torch's Adam on the mixture's own likelihood, by automatic differentiation."""
-    g, x, y = (torch.from_numpy(each) for each in (centres, fitted_to, of))
+    """-mean log p / d after 50 steps of torch's Adam on the mixture's likelihood, with automatic differentiation."""
+    g, x, y = (torch.from_numpy(features) for features in (centres, fitted_to, of))
     d = g.shape[1]
 
     def log_density(squares: torch.Tensor, logarithms: torch.Tensor) -> torch.Tensor:
@@ -56,18 +56,18 @@ def measured(generated: Matrix, training: Matrix, held_out: Matrix) -> Likelihoo
 
 
 @pytest.mark.parametrize("count", [40, 90])
-def test_it_is_the_published_fit(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The baseline has as many centres as the entry, where there are training images enough."""
+def test_the_fit_matches_the_published_one(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The baseline has as many centres as the entry if there are enough training images."""
     monkeypatch.setattr(likelihood, "_BLOCK", 7)
     generated, training, held_out = rows(1, 40), rows(2, count), rows(3, 40)
     mean, deviation = held_out.mean(axis=0), held_out.std(axis=0, ddof=1)
     order = np.random.default_rng(0)
-    order.permutation(40)  # of the held-out images, which all take part
+    order.permutation(40)  # the order of the held-out images, which are all used
     mixed = (training[order.permutation(count)[:80]] - mean) / deviation
-    own, fresh = ((each - mean) / deviation for each in (generated, held_out))
+    own, scaled_held_out = ((features - mean) / deviation for features in (generated, held_out))
     real, half = mixed[:40], len(mixed) // 2
-    baseline = nll_by_torch(mixed[:half], mixed[half:], fresh)
-    of_held_out, of_training = nll_by_torch(own, real, fresh), nll_by_torch(own, real, real)
+    baseline = nll_by_torch(mixed[:half], mixed[half:], scaled_held_out)
+    of_held_out, of_training = nll_by_torch(own, real, scaled_held_out), nll_by_torch(own, real, real)
     result = measured(generated, training, held_out)
     assert result.fld == pytest.approx(100 * (of_held_out - baseline), rel=1e-6)
     assert result.gap == pytest.approx(100 * (of_training - of_held_out), rel=1e-6)
@@ -81,18 +81,18 @@ def test_copies_have_a_gap_far_below_zero() -> None:
     assert copies.gap < -100
     assert copies.fld > honest.fld + 5 * honest.fld_error
     far = measured(rows(1, 200) + 3.0, training, held_out)
-    assert far.fld > honest.fld + 5 * honest.fld_error, "generated images elsewhere make held-out ones unlikely"
+    assert far.fld > honest.fld + 5 * honest.fld_error, "distant generated images make held-out images unlikely"
 
 
-def test_the_error_is_the_spread_over_generated_images() -> None:
+def test_the_error_matches_the_spread_over_generated_images() -> None:
     training, held_out = rows(2, 120), rows(3, 120)
     results = [measured(rows(seed, 120), training, held_out) for seed in range(10, 70)]
     for name in ("fld", "gap"):
-        spread = np.std([getattr(each, name) for each in results], ddof=1)
-        assert np.mean([getattr(each, f"{name}_error") for each in results]) == pytest.approx(spread, rel=0.35)
+        spread = np.std([getattr(result, name) for result in results], ddof=1)
+        assert np.mean([getattr(result, f"{name}_error") for result in results]) == pytest.approx(spread, rel=0.35)
 
 
-def test_a_stored_baseline_saves_its_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_baseline_is_not_fitted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = rows(1, 60), rows(2, 150), rows(3, 60)
     expected = measured(*sets)
     stored = likelihood_reference(*sets[1:], 60).baseline()
@@ -103,7 +103,7 @@ def test_a_stored_baseline_saves_its_fit(monkeypatch: pytest.MonkeyPatch) -> Non
     assert fitted.call_count == 1
 
 
-def test_equal_numbers_are_drawn_and_a_constant_feature_does_no_harm() -> None:
+def test_equal_numbers_are_drawn_and_constant_features_are_allowed() -> None:
     sets = [np.column_stack([rows(seed, count), np.full(count, 0.1)]) for seed, count in ((1, 60), (2, 90), (3, 50))]
     shares: list[float] = []
     result = likelihood_divergence(*sets, random=np.random.default_rng(0), max_images=30, progress=shares.append)

@@ -1,4 +1,4 @@
-"""Precision and recall as a curve (PRD), against the published examples and values by hand."""
+"""Precision and recall as a curve (PRD), compared with published examples and known values."""
 
 from dataclasses import astuple
 from typing import Any
@@ -30,7 +30,7 @@ def test_the_golden_values() -> None:
     assert summary.precision == pytest.approx(0.9854067249, abs=5e-10)
 
 
-def test_half_of_what_is_generated_is_not_real() -> None:
+def test_half_of_the_generated_images_are_not_real() -> None:
     precision, recall = curve_of(np.array([0.5, 0.5]), np.array([1.0, 0.0]), 11)
     assert precision[5] == pytest.approx(0.5)
     assert precision[10] == pytest.approx(0.5)
@@ -40,11 +40,11 @@ def test_half_of_what_is_generated_is_not_real() -> None:
 
 @given(seed=st.integers(0, 2**32 - 1), cells=st.integers(1, 12))
 @settings(max_examples=examples(40), deadline=None)
-def test_turned_around_precision_and_recall_change_places(seed: int, cells: int) -> None:
+def test_swapping_the_sets_swaps_precision_and_recall(seed: int, cells: int) -> None:
     q, p = np.random.default_rng(seed).dirichlet(np.ones(cells), 2)
-    summary, turned = summary_of(q, p), summary_of(p, q)
-    assert summary.recall == pytest.approx(turned.precision, abs=1e-9)
-    assert summary.precision == pytest.approx(turned.recall, abs=1e-9)
+    summary, swapped = summary_of(q, p), summary_of(p, q)
+    assert summary.recall == pytest.approx(swapped.precision, abs=1e-9)
+    assert summary.precision == pytest.approx(swapped.recall, abs=1e-9)
     precision, recall = curve_of(q, p)
     assert (np.diff(precision) >= -1e-12).all()
     assert (np.diff(recall) <= 1e-12).all()
@@ -53,7 +53,7 @@ def test_turned_around_precision_and_recall_change_places(seed: int, cells: int)
         assert value == pytest.approx(((1 + square) * precision * recall / whole).max(), rel=1e-9)
 
 
-def test_sets_apart_and_sets_alike() -> None:
+def test_similar_distant_and_collapsed_sets() -> None:
     random = np.random.default_rng(0)
     alike = prd(normal(1, 400), normal(2, 500), random=random)
     assert (alike.clusterings, alike.count) == (10, 400)
@@ -65,8 +65,8 @@ def test_sets_apart_and_sets_alike() -> None:
     assert few.mean.recall < few.mean.precision
 
 
-def test_the_error_is_the_spread_over_fresh_samples() -> None:
-    """The cells of two clusterings being given: that of the samples, and one that joins its first two cells."""
+def test_the_error_matches_the_spread_over_independent_samples() -> None:
+    """The two clusterings are fixed: that of the samples, and one that joins its first two cells."""
     random = np.random.default_rng(8)
     joined = np.array([0, 0, 1, 2], np.int32)
 
@@ -80,7 +80,7 @@ def test_the_error_is_the_spread_over_fresh_samples() -> None:
     assert errors == pytest.approx(spread, rel=0.35)  # a bootstrap of four samples
 
 
-def test_the_same_seed_gives_the_same_and_more_clusterings_their_mean() -> None:
+def test_the_seed_fixes_the_result_and_clusterings_are_averaged() -> None:
     shares: list[float] = []
     one, other = (prd(normal(9, 200), normal(10, 200), random=np.random.default_rng(1), clusterings=1) for _ in "ab")
     assert one == other
@@ -100,7 +100,7 @@ def test_the_spread_between_clusterings_is_part_of_the_error(monkeypatch: pytest
     assert astuple(three.error) == pytest.approx((np.sqrt(0.03**2 + 0.1**2 / 3), 0.04))
 
 
-def test_what_is_refused() -> None:
+def test_too_few_images_are_refused() -> None:
     with pytest.raises(Invalid) as refused:
         prd(normal(11, 20), normal(12, 30), random=np.random.default_rng(0), cells=21)
     assert refused.value.slug == "too-few-images"

@@ -1,4 +1,5 @@
-"""Precision, recall, density and coverage against their definitions, others' code, known shapes and fresh samples."""
+"""Precision, recall, density and coverage compared with their definitions, values of other code, known shapes and the
+spread over independent samples."""
 
 from dataclasses import astuple
 from typing import Any
@@ -37,7 +38,7 @@ def overlap(generated: Rows, reference: Rows, **options: Any) -> Prdc:
 
 
 def approximately(result: Prdc, other: Prdc) -> bool:
-    """Counts are whole: what differs at all, differs by more than the rounding of a quotient."""
+    """Counts are integers, so any real difference is larger than the rounding of a quotient."""
     return np.allclose(tuple(vars(result).values()), tuple(vars(other).values()), rtol=1e-14, atol=0)
 
 
@@ -62,7 +63,7 @@ def test_the_golden_values(k: int, values: tuple[float, ...], precision: type[np
     kind=st.sampled_from([spread_out, on_a_grid]),
 )
 @settings(max_examples=examples(60), deadline=None)
-def test_it_is_the_definition_on_ties_too(
+def test_values_match_the_definition_even_on_ties(
     seed: int, sizes: tuple[int, int, int], ks: tuple[int, int], kind: Any
 ) -> None:
     generated, reference = kind(seed, sizes[0], sizes[2]), kind(seed + 1, sizes[1], sizes[2])
@@ -70,8 +71,8 @@ def test_it_is_the_definition_on_ties_too(
     assert approximately(result, expected(generated, reference, *ks))
 
 
-def test_by_hand() -> None:
-    """Real 0, 1, 3 with radii 1, 1, 2; generated 4 and 2 with radii 2: 2 sits on the border of the ball of 1."""
+def test_a_small_example() -> None:
+    """Real 0, 1, 3 have the radii 1, 1, 2, and generated 4 and 2 the radius 2. 2 is on the border of the ball of 1."""
     real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [4.0]])
     assert overlap(generated, real, k=1, density_k=1) == Prdc(1.0, 1.0, 1.0, 1 / 3)
     border = np.array([[2.0], [-1.0]])  # on the borders of the balls of 1 and 0, and inside that of 3
@@ -79,26 +80,26 @@ def test_by_hand() -> None:
     assert (result.precision, result.density, result.coverage) == (1.0, 0.5, 1 / 3)
 
 
-def test_the_defaults_are_the_papers() -> None:
+def test_the_defaults_are_those_of_the_papers() -> None:
     generated, reference = spread_out(0, 60, 6), spread_out(1, 70, 6)
     assert overlap(generated, reference) == overlap(generated, reference, k=3, density_k=5)
     assert overlap(generated, reference) != overlap(generated, reference, k=5, density_k=5)
 
 
-# Copies: ties that must be ties
+# Copies: ties must stay ties
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 @pytest.mark.parametrize("same", [True, False])
 def test_a_perfect_copy(precision: type[np.floating[Any]], same: bool) -> None:
-    """Each ball holds its own centre and k - 1 others inside, and the k-th on its border: density exactly 1."""
+    """Each ball contains its centre and k - 1 other images, with the k-th on its border. The density is exactly 1."""
     reference = (spread_out(2, 200, 40) + 5.0).astype(precision)
     generated = reference if same else reference[::-1].copy()
     assert overlap(generated, reference) == Prdc(1.0, 1.0, 1.0, 1.0)
 
 
-def test_one_real_image_over_and_over() -> None:
-    """Radius 0: precise, but only the images at the very place are recalled; the border counts or not."""
+def test_many_copies_of_one_real_image() -> None:
+    """All are precise. With radius 0, they recall only their own original."""
     reference = spread_out(3, 80, 10)
     generated = np.repeat(reference[7:8], 50, axis=0)
     result = overlap(generated, reference)
@@ -107,7 +108,7 @@ def test_one_real_image_over_and_over() -> None:
 
 
 @pytest.mark.parametrize("noise", [1e-7, 1e-5, 1e-3])
-def test_collapse_to_a_few_places(noise: float) -> None:
+def test_collapse_to_a_few_points(noise: float) -> None:
     reference = spread_out(4, 80, 16)
     generated = reference[np.arange(60) % 4] + noise * spread_out(5, 60, 16)
     assert approximately(overlap(generated, reference), expected(generated, reference, 3, 5))
@@ -116,26 +117,26 @@ def test_collapse_to_a_few_places(noise: float) -> None:
 # Shapes
 
 
-def test_few_places_inside_are_precise_and_recall_little() -> None:
-    """The convention of torch-fidelity's own test: which of both is precision."""
+def test_a_narrow_set_inside_a_wide_one_is_precise_with_low_recall() -> None:
+    """This fixes which of both values is the precision, as in the test of torch-fidelity."""
     random = np.random.default_rng(6)
     generated, real = 0.1 * random.standard_normal((200, 16)), 3.0 * random.standard_normal((200, 16))
     result = overlap(generated, real)
     assert result.precision > 0.8
     assert result.recall < 0.3
-    turned = overlap(real, generated)
-    assert (turned.precision, turned.recall) == (result.recall, result.precision)
+    swapped = overlap(real, generated)
+    assert (swapped.precision, swapped.recall) == (result.recall, result.precision)
 
 
 def test_two_samples_of_one_law() -> None:
     results = [overlap(spread_out(seed, 300, 4), spread_out(seed + 100, 300, 4)) for seed in range(20)]
-    assert np.mean([each.density for each in results]) == pytest.approx(1.0, abs=0.05)
-    # 1 - (m - 1) ... (m - k) / ((n + m - 1) ... (n + m - k)), the expectation for n = m = 300 and k = 5
+    assert np.mean([result.density for result in results]) == pytest.approx(1.0, abs=0.05)
+    # The expectation 1 - (m - 1) ... (m - k) / ((n + m - 1) ... (n + m - k)) for n = m = 300 and k = 5
     chance = 1.0 - np.prod([(300 - step) / (600 - step) for step in range(1, 6)])
-    assert np.mean([each.coverage for each in results]) == pytest.approx(chance, abs=0.02)
+    assert np.mean([result.coverage for result in results]) == pytest.approx(chance, abs=0.02)
 
 
-def test_far_apart_nothing_overlaps() -> None:
+def test_distant_sets_do_not_overlap() -> None:
     assert overlap(spread_out(7, 50, 5) + 100.0, spread_out(8, 50, 5)) == Prdc(0.0, 0.0, 0.0, 0.0)
 
 
@@ -150,17 +151,17 @@ def test_order_shift_scale_and_rotation_do_not_matter() -> None:
     assert overlap(0.01 * generated, 0.01 * reference) == result
 
 
-# Storing, sentences and refusals
+# Storing, errors and refusals
 
 
-def test_a_manifold_knows_its_nearer_neighbours_too() -> None:
+def test_a_manifold_also_has_its_nearer_neighbours() -> None:
     reference = spread_out(13, 50, 5)
     np.testing.assert_array_equal(manifold_of(reference, 7).limits(2), manifold_of(reference, 2).limits(2))
     with pytest.raises(Invalid, match="k is 5; this manifold has 1 to 4 neighbours"):
         manifold_of(reference, 4).limits(5)
 
 
-def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_strip_size_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     generated, reference = spread_out(14, 45, 5), spread_out(15, 40, 5)
     whole = overlap(generated, reference)
     monkeypatch.setattr(pairing, "_STRIP_ROWS", 7)
@@ -186,14 +187,14 @@ def test_progress_rises_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
         (np.full((9, 4), np.nan), np.ones((9, 4)), "degenerate-features"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(generated: NDArray[Any], reference: Any, slug: str) -> None:
+def test_invalid_features_are_refused(generated: NDArray[Any], reference: Any, slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         overlap(generated, reference)
     assert refused.value.slug == slug
 
 
 def by_leaving_out(inside: NDArray[np.bool_]) -> float:
-    """The jackknife's standard error of the covered share, one set after the other left out."""
+    """The jackknife's standard error of the covered share: each set is left out in turn."""
     sets = len(inside)
     shares = [np.delete(inside, number, axis=0).any(axis=0).mean() for number in range(sets)]
     return float(np.sqrt((sets - 1) / sets * np.square(np.array(shares) - np.mean(shares)).sum()))
@@ -201,7 +202,7 @@ def by_leaving_out(inside: NDArray[np.bool_]) -> float:
 
 @pytest.mark.parametrize("block", [1, 7, 40])
 @pytest.mark.parametrize("density", [0.0, 0.01, 0.05, 1.0])
-def test_it_is_the_definition(block: int, density: float) -> None:
+def test_the_coverage_counter_matches_the_definition(block: int, density: float) -> None:
     inside = np.random.default_rng(0).random((40, 90)) < density
     cover = CoverageCounter(90)
     for start in range(0, 40, block):
@@ -213,7 +214,7 @@ def test_it_is_the_definition(block: int, density: float) -> None:
 
 
 @pytest.mark.parametrize(("dimension", "scale"), [(4, 1.0), (8, 1.3), (16, 0.8)])
-def test_the_errors_are_the_spread_over_fresh_samples_or_more(dimension: int, scale: float) -> None:
+def test_the_errors_are_at_least_the_spread_over_independent_samples(dimension: int, scale: float) -> None:
     reference = np.random.default_rng(1).standard_normal((200, dimension))
     drawn = [
         prdc_with_error(scale * np.random.default_rng(seed).standard_normal((150, dimension)), reference)
@@ -222,10 +223,10 @@ def test_the_errors_are_the_spread_over_fresh_samples_or_more(dimension: int, sc
     spread = np.std([astuple(values) for values, _ in drawn], axis=0, ddof=1)
     ratio = np.mean([astuple(error) for _, error in drawn], axis=0) / spread
     assert ratio[[0, 2]] == pytest.approx([1.0, 1.0], abs=0.25)  # precision and density: means
-    assert ((ratio[[1, 3]] > 0.8) & (ratio[[1, 3]] < 2.2)).all()  # recall and coverage: the jackknife, on the safe side
+    assert ((ratio[[1, 3]] > 0.8) & (ratio[[1, 3]] < 2.2)).all()  # recall and coverage: the jackknife is conservative
 
 
-def test_the_values_are_those_without_errors() -> None:
+def test_errors_of_precision_and_of_a_copy_have_closed_forms() -> None:
     generated, reference = np.random.default_rng(2).standard_normal((2, 60, 5))
     values, error = prdc_with_error(generated, reference)
     assert error.precision == pytest.approx(np.sqrt(values.precision * (1 - values.precision) / 60))

@@ -1,4 +1,4 @@
-"""The three-sample kernel test against others' code and whole matrices, and what it does and does not detect."""
+"""The three-sample kernel test compared with values of other code and whole matrices, and cases it can detect."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_the_golden_values() -> None:
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 30), dimension=st.integers(1, 6))
 @settings(max_examples=examples(30), deadline=None)
-def test_it_is_the_definition(seed: int, count: int, dimension: int) -> None:
+def test_the_test_matches_the_definition(seed: int, count: int, dimension: int) -> None:
     sets = [normal(seed + step, count, dimension, 0.2 * step) for step in range(3)]
     result = compared(sets[2], sets[0], sets[1], authors=True)
     difference, zeta = relative_mmd_by_matrices(sets[0], sets[1], sets[2], result.sigma)
@@ -46,7 +46,7 @@ def test_it_is_the_definition(seed: int, count: int, dimension: int) -> None:
     assert result.standard_error**2 == pytest.approx(expected, abs=1e-13)
 
 
-def test_the_variances_agree_where_the_authors_is_good() -> None:
+def test_the_variance_matches_that_of_the_authors() -> None:
     sets = golden().generated, golden().training[:200], golden().held_out[:200]
     ours = compared(*sets)
     theirs = compared(*sets, authors=True)
@@ -54,29 +54,29 @@ def test_the_variances_agree_where_the_authors_is_good() -> None:
     assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.2)
 
 
-def test_the_standard_error_is_the_spread_over_fresh_samples() -> None:
+def test_the_standard_error_matches_the_spread_over_independent_samples() -> None:
     results = [
         compared(normal(seed, 100, shift=0.6), normal(seed + 1000, 100), normal(seed + 2000, 100))
         for seed in range(150)
     ]
-    spread = np.std([each.held_out - each.generated for each in results], ddof=1)
-    assert np.mean([each.standard_error for each in results]) == pytest.approx(spread, rel=0.2)
+    spread = np.std([result.held_out - result.generated for result in results], ddof=1)
+    assert np.mean([result.standard_error for result in results]) == pytest.approx(spread, rel=0.2)
 
 
-def test_the_sampling_error_is_the_spread_while_the_references_stay() -> None:
+def test_the_sampling_error_matches_the_spread_with_fixed_references() -> None:
     training, held_out = normal(0, 100), normal(1, 100)
     results = [compared(normal(seed, 100, shift=0.6), training, held_out) for seed in range(2, 152)]
-    spread = np.std([each.held_out - each.generated for each in results], ddof=1)
-    assert np.mean([each.sampling_error for each in results]) == pytest.approx(spread, rel=0.2)
-    assert all(each.sampling_error < 0.9 * each.standard_error for each in results)
+    spread = np.std([result.held_out - result.generated for result in results], ddof=1)
+    assert np.mean([result.sampling_error for result in results]) == pytest.approx(spread, rel=0.2)
+    assert all(result.sampling_error < 0.9 * result.standard_error for result in results)
 
 
-def test_sets_far_apart_are_far_apart() -> None:
+def test_a_distant_set_is_farther() -> None:
     result = compared(normal(20, 60, shift=30.0), normal(21, 60), normal(22, 60))
     assert result.p_farther < 1e-6
 
 
-def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_block_size_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compared(normal(0, 45), normal(1, 45), normal(2, 45))
     monkeypatch.setattr(kernel_sums, "_BLOCK", 10)
     shares: list[float] = []
@@ -86,7 +86,7 @@ def test_blocks_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shares[-1] == 1.0
 
 
-def test_what_it_sees_and_what_not() -> None:
+def test_a_shift_is_detected_and_copies_are_not() -> None:
     training, held_out = normal(3, 400), normal(4, 400)
     far = compared(normal(5, 400, shift=0.5), training, held_out)
     assert far.p_farther < 1e-4
@@ -102,13 +102,13 @@ def test_equal_sets_show_nothing() -> None:
     assert (result.z, result.p_closer, result.sigma) == (0.0, 0.5, 1.0)
 
 
-def test_as_many_of_each_take_part() -> None:
+def test_the_same_number_of_each_set_is_used() -> None:
     result = compared(normal(8, 50), normal(9, 80), normal(10, 30))
     assert result.count == 30
     assert compared(normal(8, 50), normal(9, 80), normal(10, 30), max_images=20).count == 20
 
 
-def test_what_is_refused() -> None:
+def test_invalid_features_are_refused() -> None:
     with pytest.raises(Invalid) as refused:
         compared(normal(0, 9), normal(1, 9), normal(2, 2))
     assert refused.value.slug == "too-few-images"

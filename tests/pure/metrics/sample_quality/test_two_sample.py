@@ -1,4 +1,5 @@
-"""The nearest-neighbour two-sample test against others' code, random labels, and cases it must detect."""
+"""The nearest-neighbour two-sample test compared with values of other code and random labels, and cases it must
+detect."""
 
 from itertools import combinations
 from typing import Any
@@ -29,19 +30,19 @@ def test_the_golden_values() -> None:
     assert result.count == 200
 
 
-@given(seed=st.integers(0, 2**32 - 1), each=st.integers(1, 4), dimension=st.integers(1, 3))
+@given(seed=st.integers(0, 2**32 - 1), half=st.integers(1, 4), dimension=st.integers(1, 3))
 @settings(max_examples=examples(20), deadline=None)
-def test_the_moments_are_those_of_all_labellings(seed: int, each: int, dimension: int) -> None:
-    """Every way to call half of the images real, one by one."""
-    nearest = neighbours(normal(seed, 2 * each, dimension)).index[:, 0]
-    right = []
-    for chosen in combinations(range(2 * each), each):
-        labels = np.isin(np.arange(2 * each), chosen)
+def test_the_moments_are_those_of_all_labellings(seed: int, half: int, dimension: int) -> None:
+    """The test labels each possible half of the images as real."""
+    nearest = neighbours(normal(seed, 2 * half, dimension)).index[:, 0]
+    shares = []
+    for chosen in combinations(range(2 * half), half):
+        labels = np.isin(np.arange(2 * half), chosen)
         agreed = labels == labels[nearest]
-        right.append((agreed[labels].mean(), agreed.mean()))
+        shares.append((agreed[labels].mean(), agreed.mean()))
     for column, kinds in ((0, 1), (1, 2)):
-        values = np.array(right)[:, column]
-        accuracy = _accuracy(0.0, each, _graph(nearest), kinds=kinds)
+        values = np.array(shares)[:, column]
+        accuracy = _accuracy(0.0, half, _graph(nearest), kinds=kinds)
         assert accuracy.expected == pytest.approx(values.mean(), abs=1e-12)
         assert accuracy.deviation == pytest.approx(values.std(), abs=1e-7)
 
@@ -55,13 +56,13 @@ def test_the_moments_at_a_larger_size() -> None:
         assert accuracy.deviation == pytest.approx(drawn[:, column].std(), rel=0.06)
 
 
-def test_p_values_are_even_where_nothing_is_wrong() -> None:
+def test_p_values_are_uniform_for_samples_of_one_law() -> None:
     values = np.array([tried(normal(seed, 80), normal(seed + 1000, 80)).both.p_above for seed in range(200)])
     assert abs((values < 0.2).mean() - 0.2) < 0.09
     assert abs((values > 0.8).mean() - 0.2) < 0.09
 
 
-def test_what_it_sees() -> None:
+def test_copies_shifts_and_collapse_are_detected() -> None:
     real = normal(2, 300)
     copied = tried(real + 1e-6 * normal(3, 300), real)
     assert copied.real.share == copied.generated.share == 0.0
@@ -75,15 +76,15 @@ def test_what_it_sees() -> None:
     assert narrow.generated.share > narrow.real.share
 
 
-def test_ties_are_even_chances() -> None:
-    """Two real and two generated images at every place: of the three others one is of the same kind."""
+def test_ties_are_broken_with_equal_chances() -> None:
+    """Every point has two real and two generated images, so one of the three other images is of the same kind."""
     real = np.repeat(normal(8, 150), 2, axis=0)
     result = tried(real.copy(), real)
     assert result.real.share == pytest.approx(1 / 3, abs=0.1)
     assert result.generated.share == pytest.approx(1 / 3, abs=0.1)
 
 
-def test_the_larger_set_is_drawn_from() -> None:
+def test_the_larger_set_is_sampled() -> None:
     generated, real = normal(9, 60), normal(10, 200)
     result = tried(generated, real, 1)
     assert result.count == 60
@@ -91,7 +92,7 @@ def test_the_larger_set_is_drawn_from() -> None:
     assert tried(generated, real, 2) != result
 
 
-def test_no_images_are_refused() -> None:
+def test_too_few_images_are_refused() -> None:
     with pytest.raises(Invalid) as refused:
         tried(normal(11, 1), normal(12, 9))
     assert refused.value.slug == "too-few-images"

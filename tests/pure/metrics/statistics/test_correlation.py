@@ -1,4 +1,4 @@
-"""Correlation of two measurements, against scipy and small tables by hand."""
+"""Correlation of two measurements, compared with scipy and small tables."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ pairs = st.lists(st.tuples(few, few), min_size=3, max_size=40).map(lambda rows: 
 
 
 @given(pairs)
-def test_correlations_are_scipys(given_pairs: np.ndarray) -> None:
+def test_correlations_match_scipy(given_pairs: np.ndarray) -> None:
     x, y = given_pairs
     assume(np.ptp(x) > 0 and np.ptp(y) > 0)
     assert pearson(x, y) == pytest.approx(stats.pearsonr(x, y)[0], abs=1e-12)
@@ -29,11 +29,11 @@ def test_correlations_are_scipys(given_pairs: np.ndarray) -> None:
 
 
 @given(pairs)
-def test_rank_differences_by_definition(given_pairs: np.ndarray) -> None:
+def test_rank_differences_match_the_definition(given_pairs: np.ndarray) -> None:
     x, y = given_pairs
 
-    def rank(values: np.ndarray, each: float) -> float:
-        below, equal = sum(values < each), sum(values == each)
+    def rank(values: np.ndarray, value: float) -> float:
+        below, equal = sum(values < value), sum(values == value)
         return float(below + (equal + 1) / 2)
 
     off = [abs(rank(x, a) - rank(y, b)) for a, b in zip(x, y, strict=True)]
@@ -42,12 +42,12 @@ def test_rank_differences_by_definition(given_pairs: np.ndarray) -> None:
     assert ranks(x).sum() == pytest.approx(len(x) * (len(x) + 1) / 2)
 
 
-def test_what_does_not_exist_is_none() -> None:
+def test_undefined_correlations_are_none() -> None:
     assert (pearson([], []), pearson([1], [2]), spearman([1, 1], [1, 2])) == (None, None, None)
     assert mean_rank_difference([], []) is None
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_invalid_measurements_are_refused() -> None:
     for first, second in (([1, 2], [1]), ([1, np.nan], [1, 2]), ([[1]], [[1]])):
         with pytest.raises(Invalid, match=r"compared|on the other"):
             pearson(first, second)
@@ -57,11 +57,11 @@ def test_leaders() -> None:
     assert leaders_in_common([1, 2, 3, 4], [4, 3, 2, 1], 2) == 0
     assert leaders_in_common([1, 2, 3, 4], [2, 9, 1, 8], 2) == 1
     assert leaders_in_common([1, 2], [2, 1], 5) == 2
-    assert leaders_in_common([1, 1, 1], [1, 1, 1], 2) == 2, "the earlier of equals leads on both sides"
+    assert leaders_in_common([1, 1, 1], [1, 1, 1], 2) == 2, "of equal values, the earlier leads on both sides"
 
 
 @given(st.lists(few, min_size=1, max_size=30))
-def test_quantiles_are_numpys(values: list[float]) -> None:
+def test_quantiles_match_numpy(values: list[float]) -> None:
     summary = quantiles(np.array(values))
     assert summary["median"] == np.median(values)
     assert (summary["least"], summary["most"]) == (min(values), max(values))

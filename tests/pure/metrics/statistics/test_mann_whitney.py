@@ -26,7 +26,7 @@ def wins(high: Sequence[float], low: Sequence[float]) -> float:
 
 
 def splits(values: Sequence[float], size: int) -> list[MannWhitney]:
-    """Every way to call ``size`` of the values the second sample: all equally likely if both have one law."""
+    """The tests of every choice of ``size`` values as the second sample. With one common law all are equally likely."""
     rows = range(len(values))
     return [
         compared([values[row] for row in chosen], [values[row] for row in rows if row not in chosen])
@@ -37,20 +37,20 @@ def splits(values: Sequence[float], size: int) -> list[MannWhitney]:
 # The statistic
 
 
-def test_by_hand() -> None:
-    """No value of 1, 2, 3 is larger than one of 4 to 7: U = 0 of 12, sigma^2 = 12 * 8 / 12."""
+def test_a_small_example() -> None:
+    """None of 1, 2, 3 is larger than one of 4 to 7, so U = 0 of 12, and sigma^2 = 12 * 8 / 12."""
     test = compared([1, 2, 3], [4, 5, 6, 7])
     assert (test.wins, test.share, test.deviation) == (0.0, 0.0, np.sqrt(8.0))
     assert test.z == pytest.approx(-2.1213203, abs=5e-8)
 
 
 @given(high=COARSE, low=COARSE)
-def test_it_counts_pairs_and_ties_half(high: list[int], low: list[int]) -> None:
+def test_wins_are_counted_by_pairs_and_ties_count_half(high: list[int], low: list[int]) -> None:
     assert compared(high, low).wins == wins(high, low)
 
 
 @given(high=COARSE, low=COARSE)
-def test_it_is_scipys_test(high: list[int], low: list[int]) -> None:
+def test_the_test_matches_scipy(high: list[int], low: list[int]) -> None:
     test = compared(high, low)
     if test.deviation == 0.0:
         assert (test.z, test.share) == (0.0, 0.5)
@@ -64,7 +64,7 @@ def test_it_is_scipys_test(high: list[int], low: list[int]) -> None:
 
 
 @given(high=COARSE, low=COARSE)
-def test_the_other_way_round_is_the_opposite(high: list[int], low: list[int]) -> None:
+def test_swapped_samples_give_the_opposite(high: list[int], low: list[int]) -> None:
     one, other = compared(high, low), compared(low, high)
     assert one.wins + other.wins == len(high) * len(low)
     assert one.z == pytest.approx(-other.z, abs=1e-12)
@@ -74,7 +74,7 @@ def test_the_other_way_round_is_the_opposite(high: list[int], low: list[int]) ->
     ("high", "low", "slug"),
     [([], [1.0], "too-few-images"), ([1.0], [], "too-few-images"), ([np.nan], [1.0], "degenerate-distances")],
 )
-def test_what_cannot_be_compared_is_refused(high: list[float], low: list[float], slug: str) -> None:
+def test_invalid_samples_are_refused(high: list[float], low: list[float], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         compared(high, low)
     assert refused.value.slug == slug
@@ -83,15 +83,15 @@ def test_what_cannot_be_compared_is_refused(high: list[float], low: list[float],
 # Theorem 1: U / (n m) is close to Delta
 
 
-@given(high=COARSE, low=COARSE, fresh=st.integers(-1, 5), data=st.data())
-def test_one_image_moves_the_share_by_no_more_than_its_weight(
-    high: list[int], low: list[int], fresh: int, data: st.DataObject
+@given(high=COARSE, low=COARSE, replacement=st.integers(-1, 5), data=st.data())
+def test_one_image_moves_the_share_by_at_most_its_weight(
+    high: list[int], low: list[int], replacement: int, data: st.DataObject
 ) -> None:
-    """The bounded differences of the theorem's proof: 1 / m for a generated image, 1 / n for a held-out one."""
+    """The proof of the theorem bounds the difference by 1 / m for a generated and 1 / n for a held-out image."""
     share = compared(high, low).share
     for sample, other in ((high, 0), (low, 1)):
         changed = list(sample)
-        changed[data.draw(st.integers(0, len(sample) - 1))] = fresh
+        changed[data.draw(st.integers(0, len(sample) - 1))] = replacement
         pair = (changed, low) if other == 0 else (high, changed)
         assert abs(compared(*pair).share - share) <= 1.0 / len(sample) + 1e-12
 
@@ -102,26 +102,26 @@ def test_one_image_moves_the_share_by_no_more_than_its_weight(
 @given(values=DISTINCT, data=st.data())
 @settings(max_examples=examples(25), deadline=None)
 def test_one_law_without_atoms_wins_half_of_its_comparisons(values: list[int], data: st.DataObject) -> None:
-    """Exactly: over all splits of any distinct values the mean of U is n m / 2, its variance sigma^2."""
+    """Over all splits of distinct values, the mean of U is exactly n m / 2, and its variance sigma^2."""
     size = data.draw(st.integers(1, len(values) - 1))
     tests = splits(values, size)
-    assert np.mean([each.wins for each in tests]) == pytest.approx(size * (len(values) - size) / 2, rel=1e-12)
-    assert np.std([each.wins for each in tests]) == pytest.approx(tests[0].deviation, rel=1e-12)
+    assert np.mean([test.wins for test in tests]) == pytest.approx(size * (len(values) - size) / 2, rel=1e-12)
+    assert np.std([test.wins for test in tests]) == pytest.approx(tests[0].deviation, rel=1e-12)
     textbook = np.sqrt(size * (len(values) - size) * (len(values) + 1) / 12)
     assert tests[0].deviation == pytest.approx(textbook, rel=1e-12)
 
 
 @given(values=st.lists(st.integers(0, 2), min_size=2, max_size=8), data=st.data())
 @settings(max_examples=examples(25), deadline=None)
-def test_ties_keep_the_half_and_narrow_the_spread(values: list[int], data: st.DataObject) -> None:
-    """With atoms, Pr(q > p) alone is below 1/2; ties counted half mend that, and sigma^2 stays exact."""
+def test_ties_keep_the_mean_of_one_half_and_narrow_the_spread(values: list[int], data: st.DataObject) -> None:
+    """With atoms, Pr(q > p) alone is below 1/2. Counting ties half corrects that, and sigma^2 stays exact."""
     size = data.draw(st.integers(1, len(values) - 1))
     tests = splits(values, size)
-    assert np.mean([each.share for each in tests]) == pytest.approx(0.5, rel=1e-12)
-    assert np.std([each.wins for each in tests]) == pytest.approx(tests[0].deviation, rel=1e-9, abs=1e-9)
+    assert np.mean([test.share for test in tests]) == pytest.approx(0.5, rel=1e-12)
+    assert np.std([test.wins for test in tests]) == pytest.approx(tests[0].deviation, rel=1e-9, abs=1e-9)
 
 
-def test_z_is_standard_normal_where_both_samples_have_one_law() -> None:
+def test_z_is_standard_normal_if_both_samples_have_one_law() -> None:
     random = np.random.default_rng(3)
     scores = [mann_whitney(random.exponential(size=40), random.exponential(size=25)).z for _ in range(2000)]
     assert abs(np.mean(scores)) < 3.0 / np.sqrt(2000)

@@ -1,4 +1,4 @@
-"""Cohen's kappa and Krippendorff's alpha against scikit-learn, worked examples and plain definitions."""
+"""Cohen's kappa and Krippendorff's alpha, compared with scikit-learn, published examples and plain definitions."""
 
 import math
 import warnings
@@ -16,22 +16,22 @@ LABELS = st.sampled_from(["legitimate", "mgan", "sup", "ae", "aug", "other"])
 
 
 @given(st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=60))
-def test_kappa_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
+def test_kappa_matches_scikit_learn(pairs: list[tuple[str, str]]) -> None:
     first, second = zip(*pairs, strict=True)
     kappa = cohens_kappa(first, second)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns where it is not defined, as ours says by nan
-        wanted = cohen_kappa_score(first, second)
+        warnings.simplefilter("ignore")  # it warns if kappa is undefined; ours is nan then
+        expected = cohen_kappa_score(first, second)
     if math.isnan(kappa):
         assert len({*first, *second}) == 1
     else:
-        assert kappa == pytest.approx(wanted, abs=1e-12)
+        assert kappa == pytest.approx(expected, abs=1e-12)
         assert kappa == pytest.approx(cohens_kappa(second, first), abs=1e-12)
         assert -1 <= kappa <= 1
 
 
-def test_kappa_by_hand() -> None:
-    """20 + 15 of 50 agreed, 5 + 10 not: p_o = 0.7, p_e = 0.5 (the textbook's table)."""
+def test_kappa_of_a_textbook_example() -> None:
+    """The raters agree on 20 + 15 of 50 and disagree on 5 + 10, so p_o = 0.7 and p_e = 0.5."""
     first = ["yes"] * 25 + ["no"] * 25
     second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
     assert cohens_kappa(first, second) == pytest.approx(0.4)
@@ -39,7 +39,7 @@ def test_kappa_by_hand() -> None:
     assert cohens_kappa("ab", "ba") == -1
 
 
-def test_kappa_says_nothing_where_there_is_nothing_to_say() -> None:
+def test_kappa_is_nan_if_it_is_undefined() -> None:
     assert math.isnan(cohens_kappa([], []))
     assert math.isnan(cohens_kappa(["ae"] * 4, ["ae"] * 4))
     with pytest.raises(ValueError, match="one rater has 1 labels"):
@@ -47,7 +47,7 @@ def test_kappa_says_nothing_where_there_is_nothing_to_say() -> None:
 
 
 Units = list[list[int]]
-# Krippendorff (2011), section C and E: four observers, twelve units, some of them not seen by all.
+# Krippendorff (2011), sections C and E: four observers and twelve units, not all rated by every observer.
 EXAMPLE: Units = [
     [1, 1, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4],
     [4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [5, 5, 5], [1, 1], [3],
@@ -78,14 +78,14 @@ def test_the_published_example() -> None:
 
 
 @given(st.lists(st.lists(st.integers(1, 5), max_size=6), max_size=12))
-def test_it_is_the_definition(units: Units) -> None:
+def test_alpha_matches_the_definition(units: Units) -> None:
     agreement = alpha(units)
     expected = plain(units)
     assert (agreement is None) == (expected is None)
     assert agreement is None or math.isclose(agreement, expected or 0.0, abs_tol=1e-9)
 
 
-def test_agreement_is_one_and_chance_is_nothing() -> None:
+def test_alpha_is_one_for_agreement_and_zero_for_chance() -> None:
     assert alpha([[1, 1], [5, 5, 5], [3, 3]]) == 1
     rng = np.random.default_rng(1)
     assert alpha(rng.integers(1, 6, (20_000, 3)).tolist()) == pytest.approx(0, abs=0.02)

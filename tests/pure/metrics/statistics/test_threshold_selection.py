@@ -1,4 +1,4 @@
-"""Choosing tau: every method against its definition."""
+"""The choice of tau: every method compared with its definition."""
 
 import math
 from typing import Any
@@ -29,7 +29,7 @@ def classes(given_entries: list[tuple[float, bool | None]]) -> tuple[list[float]
 
 
 def every_cut(distances: list[float]) -> list[float]:
-    """One threshold for each way of cutting the entries in two."""
+    """One threshold for each split of the entries in two."""
     edges = sorted({0.0, *distances})
     return [*edges, edges[-1] + 1.0]
 
@@ -45,15 +45,15 @@ def test_margin_is_the_middle_of_the_gap_between_the_classes() -> None:
     assert chosen.confusion == Confusion(2, 0, 0, 2)
 
 
-def test_margin_lets_a_memoriser_go_rather_than_wrong_anybody() -> None:
+def test_margin_misses_a_memoriser_rather_than_penalise_a_legitimate_entry() -> None:
     distances, memorised = [0.1, 0.2, 0.3, 0.35, 0.5], [True, False, True, True, False]
     assert choose_tau(distances, memorised).tau == pytest.approx(0.15)
     assert choose_tau(distances, memorised, alpha=0.49).tau == pytest.approx(0.15)
     assert choose_tau(distances, memorised, alpha=0.5).tau == pytest.approx(0.425)
 
 
-def test_alpha_is_a_share_of_the_legitimate_up_to_and_including() -> None:
-    """29 of 100 is 0.29, which a product with 100 would miss by a rounding."""
+def test_alpha_is_an_inclusive_share_of_the_legitimate_entries() -> None:
+    """29 of 100 is 0.29. A comparison with the product 0.29 * 100 would fail because of rounding."""
     distances = [*np.linspace(0.1, 0.2, 29), 0.25, *np.linspace(0.3, 0.9, 71)]
     memorised = [False] * 29 + [True] + [False] * 71
     chosen = choose_tau(distances, memorised, alpha=0.29)
@@ -65,7 +65,7 @@ def test_margin_prefers_the_widest_of_equal_gaps() -> None:
     assert choose_tau(distances, memorised).tau == pytest.approx(0.35)
 
 
-def test_margin_that_can_catch_nobody_penalises_nobody_labelled() -> None:
+def test_margin_penalises_no_labelled_entry_if_it_can_catch_none() -> None:
     chosen = choose_tau([0.2, 0.4], [False, True])
     assert chosen.tau == pytest.approx(0.1)
     assert chosen.confusion == Confusion(0, 1, 0, 1)
@@ -74,7 +74,7 @@ def test_margin_that_can_catch_nobody_penalises_nobody_labelled() -> None:
 
 @pytest.mark.parametrize("near", [0.1, math.nextafter(0.1, 1.0)])
 def test_margin_between_neighbouring_floats(near: float) -> None:
-    """No number lies between them, whichever way the middle is rounded."""
+    """No number is between them, so the middle is rounded to one of them."""
     chosen = choose_tau([near, math.nextafter(near, 1.0)], [True, False])
     assert chosen.confusion == Confusion(1, 0, 0, 1)
 
@@ -85,7 +85,7 @@ def test_margin_with_a_legitimate_entry_at_zero() -> None:
 
 @given(given_entries=entries, alpha=st.sampled_from([0.0, 0.1, 0.25, 0.5]))
 @settings(deadline=None)
-def test_no_threshold_does_better_than_margin(given_entries: list[tuple[float, bool | None]], alpha: float) -> None:
+def test_no_threshold_catches_more_than_margin(given_entries: list[tuple[float, bool | None]], alpha: float) -> None:
     distances, memorised = split(given_entries)
     memorising, legitimate = (np.array(part) for part in classes(given_entries))
     if not len(memorising) or not len(legitimate):
@@ -111,17 +111,17 @@ def test_no_threshold_makes_fewer_errors_than_accuracy(given_entries: list[tuple
     assert sum(counts_below(chosen.tau, memorising, legitimate)[1:]) == fewest
 
 
-def test_accuracy_penalises_everybody_only_if_that_is_best() -> None:
+def test_accuracy_penalises_all_entries_only_if_that_is_best() -> None:
     above_all = choose_tau([0.1, 0.2, 0.3, 0.4], [False, True, True, True], method="accuracy")
     assert above_all.confusion == Confusion(3, 0, 1, 0)
     assert above_all.interval == Interval(0.4, None)
-    as_good = choose_tau([0.1, 0.2], [False, True], method="accuracy")
-    assert as_good.tau == pytest.approx(0.05)
+    tied = choose_tau([0.1, 0.2], [False, True], method="accuracy")
+    assert tied.tau == pytest.approx(0.05)
 
 
 @given(distances=st.lists(grid, min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1))
 @settings(deadline=None)
-def test_otsu_leaves_the_least_variance_inside(distances: list[float]) -> None:
+def test_otsu_minimises_the_variance_within_the_parts(distances: list[float]) -> None:
     def within(tau: float) -> float:
         values = np.array(distances)
         parts = values[values < tau], values[values >= tau]
@@ -140,7 +140,7 @@ def test_paper_held_out_and_manual() -> None:
     assert choose_tau(distances, method="manual", tau=0.17).tau == 0.17
 
 
-def test_a_track_starts_with_held_out_before_there_is_any_entry() -> None:
+def test_held_out_needs_no_entries() -> None:
     chosen = choose_tau([], method="held_out", held_out_distance=0.36)
     assert chosen.tau == 0.18
     assert chosen.interval == Interval(0.0, None)
@@ -169,7 +169,7 @@ def test_a_track_starts_with_held_out_before_there_is_any_entry() -> None:
         ({"memorised": [True, False, None], "alpha": math.nan}, "bad-alpha"),
     ],
 )
-def test_a_method_that_lacks_what_it_needs_says_so(options: dict[str, Any], slug: str) -> None:
+def test_a_method_reports_missing_or_invalid_inputs(options: dict[str, Any], slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         choose_tau([0.1, 0.2, 0.3], **options)
     assert refused.value.slug == slug
@@ -186,7 +186,7 @@ def test_a_method_that_lacks_what_it_needs_says_so(options: dict[str, Any], slug
         ([[0.2]], "paper", "bad-distances"),
     ],
 )
-def test_distances_that_do_not_suffice(distances: list[Any], method: str, slug: str) -> None:
+def test_insufficient_distances_are_refused(distances: list[Any], method: str, slug: str) -> None:
     with pytest.raises(Invalid) as refused:
         choose_tau(distances, method=method)
     assert refused.value.slug == slug
@@ -197,7 +197,9 @@ def test_distances_that_do_not_suffice(distances: list[Any], method: str, slug: 
 
 @given(given_entries=entries, method=st.sampled_from(METHODS))
 @settings(deadline=None)
-def test_the_interval_is_where_nothing_changes(given_entries: list[tuple[float, bool | None]], method: str) -> None:
+def test_no_threshold_in_the_interval_changes_the_penalties(
+    given_entries: list[tuple[float, bool | None]], method: str
+) -> None:
     distances, memorised = split(given_entries)
     try:
         chosen = choose_tau(distances, memorised, method, held_out_distance=0.5, tau=0.3)
@@ -218,15 +220,15 @@ def test_the_interval_is_where_nothing_changes(given_entries: list[tuple[float, 
 
 @given(given_entries=entries)
 @settings(deadline=None)
-def test_labels_come_in_any_spelling(given_entries: list[tuple[float, bool | None]]) -> None:
+def test_labels_may_be_booleans_or_floats(given_entries: list[tuple[float, bool | None]]) -> None:
     distances, memorised = split(given_entries)
-    spelled = np.array([math.nan if label is None else float(label) for label in memorised])
+    as_floats = np.array([math.nan if label is None else float(label) for label in memorised])
     assert choose_tau(distances, memorised, "manual", tau=0.4) == choose_tau(
-        np.array(distances), spelled, "manual", tau=0.4
+        np.array(distances), as_floats, "manual", tau=0.4
     )
 
 
-def test_labels_as_an_array_of_truth_values() -> None:
+def test_labels_may_be_an_array_of_booleans() -> None:
     assert choose_tau([0.1, 0.3], np.array([True, False])).tau == pytest.approx(0.2)
 
 
@@ -239,7 +241,7 @@ def test_auc_counts_pairs(memorising: list[float], legitimate: list[float]) -> N
     assert area_under_curve(own, other) == pytest.approx(auc_by_pairs(own, other), abs=1e-12)
 
 
-def test_statistics_that_do_not_exist_are_none() -> None:
+def test_undefined_statistics_are_none() -> None:
     one = choose_tau([0.1, 0.2, 0.3], [True, True, None], "manual", tau=0.15)
     assert (one.auc, one.cohens_d) == (None, None)
     assert one.confusion == Confusion(1, 1, 0, 0)
@@ -259,7 +261,7 @@ def test_borderline_entries_are_within_two_standard_errors() -> None:
 
 
 @given(distances=st.lists(grid, min_size=1, max_size=30), tau=grid)
-def test_the_margin_is_the_least_sum_of_squares(distances: list[float], tau: float) -> None:
+def test_the_memorization_margin_is_the_least_sum_of_squares(distances: list[float], tau: float) -> None:
     least = memorization_margin(distances)
     assert least == pytest.approx(len(distances) * np.var(distances), abs=1e-12)
     assert least <= sum((distance - tau) ** 2 for distance in distances) + 1e-12
