@@ -268,7 +268,7 @@ def test_the_command_asks_for_the_code(service: Service, terminal: CliTerminal) 
         "recovery code": codes[0],
     }
     seen = terminal.run_interactively("login", answers, hidden=("API token", "Password"))
-    assert "You are grace" in seen
+    assert "Signed in as grace" in seen
 
 
 def test_malformed_passkeys_are_refused(service: Service) -> None:

@@ -169,7 +169,7 @@ def test_statistics_cover_the_chosen_entries(service: Service, old: str) -> None
     assert margin["confusion"]["true_positives"] == 3
     one = figure(service, "organizer", old, "distances", label="mgan").json()["statistics"]
     assert one["methods"]["margin"]["tau"] is None
-    assert "all that are labelled are memorising" in one["methods"]["margin"]["why"]
+    assert "all labelled entries are memorising" in one["methods"]["margin"]["why"]
     nobody = figure(service, "organizer", old, "fid-distance", label="other").json()
     assert (nobody["rows"], nobody["statistics"]["pearson"]) == ([], None)
     assert nobody["told"] == "Nothing to show yet."

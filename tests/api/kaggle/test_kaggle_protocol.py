@@ -67,7 +67,7 @@ def test_a_busy_database_gives_an_error_in_the_clients_format(
     monkeypatch.setattr(upload_bytes, "take_bytes", busy)
     monkeypatch.setattr(upload_bytes, "submit_wire_upload", busy)
     for answer in (service.http.put(address, content=ZIP), create(service, slug, token)):
-        assert "try again" in refusal_message(answer, 503)
+        assert "Try again" in refusal_message(answer, 503)
         assert answer.headers["Retry-After"] == str(RETRY_SECONDS)
     lines = [record.__dict__ for record in caplog.records if record.getMessage() == "request"]
     assert [line["status"] for line in lines[-2:]] == [503, 503]
@@ -143,7 +143,7 @@ def test_the_limits_of_the_api_apply(service: Service, slug: str) -> None:
     limits = rpc(service, "GetSubmissionLimits", competitionName=slug).json()
     assert (limits["numToday"], limits["numTotal"], limits["numAllowedNow"]) == (3, 3, 1)
     refused = rpc(service, "StartSubmissionUpload", competitionName=slug, contentLength=len(ZIP))
-    assert "3 entries in progress" in refusal_message(refused)
+    assert "the limit of entries in progress (3)" in refusal_message(refused)
     assert "retry-after" not in refused.headers
     huge = rpc(service, "StartSubmissionUpload", "bob", competitionName=slug, contentLength=1 << 40)
     assert "larger than" in refusal_message(huge)

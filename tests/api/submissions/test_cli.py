@@ -217,7 +217,7 @@ def test_the_board_is_printed_as_table_json_and_csv(terminal: CliTerminal, servi
 def test_signing_in_with_a_token(terminal: CliTerminal, service: Service) -> None:
     by_token = terminal.run("login", "--token-stdin", who=None, stdin=f"{service.tokens['bob']}\n")
     assert by_token.status == ExitCode.DONE, by_token.err
-    assert "You are bob" in by_token.out
+    assert "Signed in as bob" in by_token.out
     assert service.tokens["bob"] not in by_token.out + by_token.err
     assert saved_login(terminal)["token"] == service.tokens["bob"]
     assert terminal.run("status", "--json", who=None).status == ExitCode.DONE
@@ -258,7 +258,7 @@ def test_interactive_sign_in_and_acceptance_of_the_rules(
     assert service.call(None, "POST", "/accounts", json=body).status_code == 201
     answers = {"API token": "", "Handle": "grace", "Password": PASSWORD}
     seen = terminal.run_interactively("login", answers, hidden=("API token", "Password"))
-    assert "You are grace" in seen
+    assert "Signed in as grace" in seen
     assert PASSWORD not in seen
     login = saved_login(terminal)
     assert (login["handle"], login["url"]) == ("grace", terminal.url)
