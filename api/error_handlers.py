@@ -19,8 +19,8 @@ from api.http.problem_details import (
     FORWARDED_HEADERS,
     MAX_SHOWN_FAULTS,
     RETRY_SECONDS,
+    build_problem,
     problem,
-    problem_of,
 )
 from api.http.request_bodies import RefusedBody
 from api.http.session_cookies import session_secret
@@ -68,9 +68,9 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(KennelError)
     async def _domain(request: Request, error: KennelError) -> Response:
-        if request.method == "GET" and wants_page(request) and (remedy := await _remedy_of(request, error)):
+        if request.method == "GET" and wants_page(request) and (remedy := await _find_remedy(request, error)):
             return see_other(remedy.format(onward=quote(path_with_query(request.url), safe="")))
-        return await _answer(request, problem_of(error), error.message)
+        return await _answer(request, build_problem(error), error.message)
 
     @app.exception_handler(RequestValidationError)
     async def _validation(request: Request, error: RequestValidationError) -> Response:
@@ -93,9 +93,9 @@ def add_error_handlers(app: FastAPI) -> None:
         return await _answer(request, problem(500, "our-fault", title), title)
 
 
-async def _remedy_of(request: Request, error: KennelError) -> str | None:
+async def _find_remedy(request: Request, error: KennelError) -> str | None:
     """The page that can solve the problem, if there is one."""
-    if error.slug in HIDDEN_BOARDS and await _viewer_of(request, status.HTTP_403_FORBIDDEN) is None:
+    if error.slug in HIDDEN_BOARDS and await _find_viewer(request, status.HTTP_403_FORBIDDEN) is None:
         return SIGN_IN
     return REMEDIES.get(error.slug)
 
@@ -111,7 +111,7 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
     headers = {name: response.headers[name] for name in FORWARDED_HEADERS if name in response.headers}
     # A forbidden page often belongs to a competition that the viewer may see.
     slug = request.path_params.get("slug") if response.status_code == status.HTTP_403_FORBIDDEN else None
-    viewer = await _viewer_of(request, response.status_code)
+    viewer = await _find_viewer(request, response.status_code)
     unknown = bool(request.cookies) and not hasattr(request.state, "viewer") and session_secret(request) is not None
     onward = "" if request.method == "GET" else referring_path(request)  # the address of a form is not a page
     return render_page(
@@ -128,7 +128,7 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
     )
 
 
-async def _viewer_of(request: Request, code: int) -> Viewer | None:
+async def _find_viewer(request: Request, code: int) -> Viewer | None:
     """The viewer for the menu of an error page. If the request has not identified the viewer, for example at an unknown
     address, this function does. It does not after internal errors or too many requests, to add no load."""
     looks_up = bool(request.cookies) and code not in WITHOUT_LOOK_UP and not hasattr(request.state, "viewer")

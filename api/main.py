@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 import api
 from api import error_handlers
 from api.accounts.oidc.issuer_metadata import IssuerMetadata
-from api.health.routes import readiness_of
+from api.health.routes import build_readiness
 from api.http import csrf
 from api.http.access_log import API_PREFIX, AccessLog, has_secret_address
 from api.http.client_address import ClientAddress
@@ -33,18 +33,18 @@ from api.http.server_sent_events import EventHub, closed_by_signals
 from api.kaggle import authentication, competitions, submissions
 from api.openapi.document import openapi_document
 from api.rendering import templates
-from scorer.archive.decoder_pool import processes_of
-from scorer.blobs import blobs_of
+from scorer.archive.decoder_pool import choose_process_count
+from scorer.blobs import open_blobs
 from scorer.db.session import (
     BOARD_CONNECTIONS,
     UNAVAILABLE,
     Connections,
     Sessions,
+    build_engine,
+    build_sessions,
     configure_mappers,
     connected,
-    engine_of,
     require_connections,
-    sessions_of,
     use_one_snapshot,
 )
 from scorer.errors import Unavailable
@@ -58,7 +58,7 @@ from scorer.monitoring.logs import configure_logging
 from scorer.monitoring.traces import configure_traces
 from scorer.process_resources import raise_open_files_limit, return_freed_memory
 from scorer.product_version import product_version
-from scorer.settings import Settings, read_settings, warn_of_unknown_settings
+from scorer.settings import Settings, read_settings, warn_about_unknown_settings
 from scorer.submissions import progress
 
 log = logging.getLogger(__name__)
@@ -100,8 +100,8 @@ def served_app() -> FastAPI:
     try:
         settings = read_settings()
         configure_logging(settings.log_level, settings.log_format)
-        warn_of_unknown_settings(os.environ)
-        _warn_of_separate_metrics(settings)
+        warn_about_unknown_settings(os.environ)
+        _warn_about_separate_metrics(settings)
         configure_traces(settings.traces_endpoint, "kennel-web")
         with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database, every response reports it
             require_connections(sessions, settings)
@@ -109,13 +109,13 @@ def served_app() -> FastAPI:
     except Unavailable as error:
         raise SystemExit(error.message) from None
     app = create_app(settings)
-    _make_what_lasts(app)
+    _create_lasting_objects(app)
     gc.collect()
     gc.freeze()
     return app
 
 
-def _make_what_lasts(app: FastAPI) -> None:
+def _create_lasting_objects(app: FastAPI) -> None:
     """Create the dependencies of routes and the mappers, 90,000 objects that FastAPI and SQLAlchemy would otherwise
     create with the first requests."""
     for _ in iter_route_contexts(app.routes):
@@ -123,7 +123,7 @@ def _make_what_lasts(app: FastAPI) -> None:
     configure_mappers()
 
 
-def _warn_of_separate_metrics(settings: Settings) -> None:
+def _warn_about_separate_metrics(settings: Settings) -> None:
     if settings.metrics_token is not None and settings.web_processes > 1 and metrics_folder() is None:
         log.warning("/metrics has the metrics of one web process only: set %s to an empty folder", FOLDER_VARIABLE)
 
@@ -168,14 +168,14 @@ def routers() -> Iterator[Router]:
 def set_up_state(app: FastAPI, settings: Settings) -> None:
     """Put everything that routes share into ``app.state``: settings, connections, blob store, broker and caches."""
     board_connections = min(BOARD_CONNECTIONS, settings.web_connections - 1)
-    engine = engine_of(settings, max_connections=settings.web_connections - board_connections)
+    engine = build_engine(settings, max_connections=settings.web_connections - board_connections)
     readers = Connections(settings, max_connections=board_connections)
     app.state.settings = settings
     app.state.engine = engine
     app.state.readers = readers
-    app.state.sessions = sessions_of(engine, board_cache=BoardCache(readers))
-    app.state.blobs = blobs_of(settings)
-    processes = min(1, processes_of(settings.decoding_processes))
+    app.state.sessions = build_sessions(engine, board_cache=BoardCache(readers))
+    app.state.blobs = open_blobs(settings)
+    processes = min(1, choose_process_count(settings.decoding_processes))
     app.state.stored_images = StoredImages(app.state.blobs, processes=processes)
     app.state.broker = create_celery_app(settings)
     app.state.rates = RateLimiter(settings)
@@ -183,7 +183,7 @@ def set_up_state(app: FastAPI, settings: Settings) -> None:
     app.state.response_cache = ResponseCache()
     app.state.issuer_metadata = IssuerMetadata()
     app.state.queue_metrics = QueueMetrics(app.state.sessions)
-    app.state.readiness = readiness_of(app.state)
+    app.state.readiness = build_readiness(app.state)
     app.state.hub = EventHub(_snapshot_reader(app.state.sessions))
 
 

@@ -69,7 +69,7 @@ def measure(name: str, size: str, folder: Path = RESULTS, *, run: Runner = run_a
     return result
 
 
-def parts_of(name: str) -> Mapping[str, str]:
+def render_parts(name: str) -> Mapping[str, str]:
     """The text of each part of a benchmark's page, from the stored results."""
     module = BENCHMARKS[name].load()
     if hasattr(module, "parts"):
@@ -78,7 +78,7 @@ def parts_of(name: str) -> Mapping[str, str]:
     return {MAIN: results_text([(result, module.findings(result)) for result in read_results(name)])}
 
 
-def page_of(name: str) -> Path:
+def build_page_path(name: str) -> Path:
     return HERE / f"{BENCHMARKS[name].page}.md"
 
 
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             if not options.render:
                 measure(name, BENCHMARKS[name].full)
-            write_page(page_of(name), parts_of(name))
+            write_page(build_page_path(name), render_parts(name))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
     CHECKING_QUEUES,
-    PROCESSES_OF_A_GPU,
+    PROCESSES_PER_GPU,
     SCORING_QUEUES,
     SWEEPING_QUEUES,
     background_threads,
@@ -90,7 +90,7 @@ class Plan:
 
     @property
     def worker_processes(self) -> int:
-        return CHECK_PROCESSES + SWEEP_PROCESSES + 1 + (self.gpus * PROCESSES_OF_A_GPU or 1)
+        return CHECK_PROCESSES + SWEEP_PROCESSES + 1 + (self.gpus * PROCESSES_PER_GPU or 1)
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class Process:
         return [*self.secrets, *([f"{OBJECTS_SECRET}{self.objects}"] if self.objects else [])]
 
 
-def files_of(plan: Plan) -> Mapping[str, str]:
+def build_files(plan: Plan) -> Mapping[str, str]:
     """The unit files and the two files of variables, by name."""
-    units = {f"{process.name}.service": _service_text(process, plan) for process in processes_of(plan)}
+    units = {f"{process.name}.service": _service_text(process, plan) for process in build_processes(plan)}
     return {
         **units,
         "kennel.target": _target_text(plan),
@@ -134,7 +134,7 @@ def files_of(plan: Plan) -> Mapping[str, str]:
     }
 
 
-def processes_of(plan: Plan) -> list[Process]:
+def build_processes(plan: Plan) -> list[Process]:
     """All services. The service for GPUs is a template; its instance is the GPU's index."""
     return [
         Process(
@@ -195,7 +195,7 @@ def _scoring_process(plan: Plan) -> Process:
         command = worker_command("score", SCORING_QUEUES)
     else:
         name, description, device = "kennel-gpu@", "Kennel: scores on GPU %i", "cuda:%i"
-        command = worker_command("gpu-%i", SCORING_QUEUES, processes=PROCESSES_OF_A_GPU)
+        command = worker_command("gpu-%i", SCORING_QUEUES, processes=PROCESSES_PER_GPU)
     environment = [f"KENNEL_DEVICE={device}", *_threads(plan, scoring_threads)]
     return Process(
         name, description, command, OF_WORKERS, "32G", GIVE_BACK_SECONDS, "gpu", environment, devices=bool(plan.gpus)
@@ -269,7 +269,7 @@ def _is_in_a_home() -> bool:
 
 
 def _target_text(plan: Plan) -> str:
-    names = [process.name for process in processes_of(plan) if not process.name.endswith("@")]
+    names = [process.name for process in build_processes(plan) if not process.name.endswith("@")]
     wanted = [f"{name}.service" for name in names] + [f"kennel-gpu@{index}.service" for index in range(plan.gpus)]
     return unit_text(
         {

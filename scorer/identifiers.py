@@ -12,7 +12,7 @@ def new_secret() -> str:
 BYTES = 9
 
 
-def digest_of(secret: str) -> bytes:
+def hash_secret(secret: str) -> bytes:
     """Return the SHA-256 of a secret. A plain hash is enough: nobody can guess 256 random bits."""
     return hashlib.sha256(secret.encode()).digest()
 

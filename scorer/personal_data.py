@@ -46,7 +46,7 @@ def delete_account(acting: Acting[Account | None], account_id: int) -> None:
     _require_no_duties(acting.session, account)
     end_credentials(acting.session, account, now=acting.now)
     for team in joined:
-        if members.team_of(acting.session, team.competition_id, account.id) is team:
+        if members.load_team(acting.session, team.competition_id, account.id) is team:
             teams.depart(acting.session, team, account, now=acting.now)
     alone = personal_data.team_ids_alone(acting.session, account.id)
     erased = _rename_teams(acting.session, account, joined, alone=alone)

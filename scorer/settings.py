@@ -147,7 +147,7 @@ def _without_slash(url: object) -> object:
     return url.rstrip("/") if isinstance(url, str) else url
 
 
-def parts_of(text: object) -> object:
+def split_commas(text: object) -> object:
     """Split a text at its commas; return any other value unchanged."""
     return [part.strip() for part in text.split(",")] if isinstance(text, str) else text
 
@@ -225,13 +225,15 @@ class SecretFiles(PydanticBaseSettingsSource):
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[str | None, str, bool]:
         """Return the secret, its field, and False for "not JSON". ``Unavailable`` if the file can't be read."""
-        path = os.environ.get(variable_of(field_name) + FILE_SUFFIX) if is_secret(field) else None
+        path = os.environ.get(find_variable(field_name) + FILE_SUFFIX) if is_secret(field) else None
         if not path:
             return None, field_name, False
         try:
             return Path(path).read_text().removesuffix("\n") or None, field_name, False
         except (OSError, UnicodeDecodeError) as error:
-            raise Unavailable("settings", f"{variable_of(field_name)}{FILE_SUFFIX} cannot be read: {error}.") from None
+            raise Unavailable(
+                "settings", f"{find_variable(field_name)}{FILE_SUFFIX} cannot be read: {error}."
+            ) from None
 
     def __call__(self) -> dict[str, Any]:
         """Return the secrets from files, by field."""
@@ -392,7 +394,7 @@ class Settings(LogSettings):
     reset-link``."""
     mail_from: MailSender = "Kennel <kennel@localhost>"
     """The sender of mails."""
-    trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(parts_of)] = ()
+    trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(split_commas)] = ()
     """Addresses and networks of the proxies in front of the web processes, separated by commas. From them, Kennel
     accepts ``X-Forwarded-For`` and ``X-Forwarded-Proto`` as the visitor's address and protocol. Default: the address of
     the connection is the visitor's."""
@@ -438,14 +440,14 @@ class Settings(LogSettings):
     def _add_passwords(cls, values: dict[str, Any]) -> dict[str, Any]:
         added = dict(values)
         for url, password in PASSWORDS.items():
-            secret = _value_of(values, password)
-            for key in (url, variable_of(url)):
+            secret = _find_secret(values, password)
+            for key in (url, find_variable(url)):
                 if secret and isinstance(added.get(key), str):
                     added[key] = with_password(added[key], secret)
         return added
 
     @model_validator(mode="after")
-    def _mails_say_where(self) -> "Settings":
+    def _require_companion_settings(self) -> "Settings":
         if self.smtp_url is not None and "public_url" not in self.model_fields_set:
             raise ValueError("KENNEL_SMTP_URL needs KENNEL_PUBLIC_URL for the links in mails")
         if self.oidc_issuer is not None and not self.oidc_client_id:
@@ -457,14 +459,14 @@ class Settings(LogSettings):
         return (self.database_owner_url or self.database_url).get_secret_value()
 
 
-def variable_of(name: str) -> str:
+def find_variable(name: str) -> str:
     """Return the environment variable of a setting."""
     return str(Settings.model_fields[name].validation_alias or f"KENNEL_{name.upper()}")
 
 
-def _value_of(values: Mapping[str, Any], name: str) -> str | None:
+def _find_secret(values: Mapping[str, Any], name: str) -> str | None:
     """Return a secret from raw values, which are named by variable or by field."""
-    value = values.get(variable_of(name), values.get(name))
+    value = values.get(find_variable(name), values.get(name))
     return value.get_secret_value() if isinstance(value, SecretStr) else value
 
 
@@ -473,7 +475,7 @@ def read_settings(overrides: Mapping[str, str] = MappingProxyType({})) -> Settin
 
     ``Unavailable`` names missing and wrong settings.
     """
-    variables = {name: variable_of(name) for name in Settings.model_fields}
+    variables = {name: find_variable(name) for name in Settings.model_fields}
     return _read(Settings, {name: overrides[variable] for name, variable in variables.items() if variable in overrides})
 
 
@@ -492,7 +494,7 @@ def _read(kind: type[S], values: Mapping[str, str]) -> S:
 
 def _in_words(fault: ErrorDetails) -> str:
     """Return one fault as text for the operator, with its variable."""
-    names = [variable_of(str(name)) if name in Settings.model_fields else str(name) for name in fault["loc"][:1]]
+    names = [find_variable(str(name)) if name in Settings.model_fields else str(name) for name in fault["loc"][:1]]
     return ": ".join([*names, fault["msg"].removeprefix("Value error, ")])
 
 
@@ -505,7 +507,7 @@ OF_DEPLOYMENTS: Final = ("KENNEL_MODE",)
 """Variables of docker-compose.yml."""
 
 
-def warn_of_unknown_settings(environ: Iterable[str]) -> None:
+def warn_about_unknown_settings(environ: Iterable[str]) -> None:
     """Log a warning for each misspelt setting, which would otherwise be ignored silently."""
     for name, meant in unknown_settings(environ).items():
         log.warning("%s is not a setting.%s", name, f" Did you mean {meant}?" if meant else "")
@@ -513,7 +515,9 @@ def warn_of_unknown_settings(environ: Iterable[str]) -> None:
 
 def unknown_settings(environ: Iterable[str]) -> Mapping[str, str | None]:
     """Return the variables that start with ``KENNEL_`` but are not settings, each with the most similar setting."""
-    known = {*OF_CLIENTS, *OF_DEPLOYMENTS, *map(variable_of, Settings.model_fields)}
-    known |= {f"{variable_of(name)}{FILE_SUFFIX}" for name, field in Settings.model_fields.items() if is_secret(field)}
+    known = {*OF_CLIENTS, *OF_DEPLOYMENTS, *map(find_variable, Settings.model_fields)}
+    known |= {
+        f"{find_variable(name)}{FILE_SUFFIX}" for name, field in Settings.model_fields.items() if is_secret(field)
+    }
     unknown = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     return {name: next(iter(get_close_matches(name, known, 1)), None) for name in unknown}

@@ -122,7 +122,7 @@ def servers() -> Iterator[Servers]:
         migrations.upgrade(running.postgres.owner_url, APP)
         for template in (TEMPLATE, TEMPLATE_WITH_PEOPLE):
             _as_admin(running, f"CREATE DATABASE {template} TEMPLATE kennel")
-        engine = sqlalchemy.create_engine(_url_of(running, TEMPLATE_WITH_PEOPLE))
+        engine = sqlalchemy.create_engine(_database_url(running, TEMPLATE_WITH_PEOPLE))
         with Session(engine) as session, session.begin():
             create_people(session)
         engine.dispose()
@@ -147,7 +147,7 @@ def _admin_engine(url: str) -> Engine:
     return sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
 
 
-def _url_of(servers: Servers, database: str) -> str:
+def _database_url(servers: Servers, database: str) -> str:
     return make_url(servers.postgres.app_url).set(database=database).render_as_string(hide_password=False)
 
 
@@ -176,7 +176,7 @@ def fresh_settings(servers: Servers, folder: Path, template: str = TEMPLATE_WITH
     with Redis.from_url(servers.redis.url) as redis:
         redis.flushdb()
     yield Settings(
-        database_url=_url_of(servers, name),
+        database_url=_database_url(servers, name),
         redis_url=servers.redis.url,
         blob_url=(folder / "blobs").as_uri(),
         scratch=folder / "scratch",

@@ -70,7 +70,7 @@ def make_competition(session: Session, now: datetime, **changes: Any) -> Competi
     competition = setup.create(Acting(session, author, now), wanted)
     for organizer in session.query(Account).filter_by(handle="organizer"):
         give_role(session, competition.id, organizer, "organizer", now)
-    return competition_state.state_of(session, wanted.slug, now)
+    return competition_state.load_state(session, wanted.slug, now)
 
 
 def give_role(session: Session, competition_id: int, account: Account, role: str, now: datetime) -> CompetitionRole:
@@ -301,7 +301,7 @@ def noise_images(seed: int, count: int = 8, size: int = 16) -> NDArray[np.uint8]
     return np.random.default_rng(seed).integers(0, 256, (count, size, size, 3), dtype=np.uint8)
 
 
-def zip_of(images: NDArray[np.uint8]) -> bytes:
+def make_zip(images: NDArray[np.uint8]) -> bytes:
     """A zip of PNGs."""
     buffer = io.BytesIO()
     write_images(images, buffer)
@@ -320,7 +320,7 @@ def grainy(images: Any, seed: int) -> Any:
 
 
 def with_a_wrong_image(images: np.ndarray[Any, Any]) -> bytes:
-    source = io.BytesIO(zip_of(images))
+    source = io.BytesIO(make_zip(images))
     target = io.BytesIO()
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for number, name in enumerate(sorted(old.namelist())):

@@ -12,7 +12,7 @@ from scorer.generators.onnx.generator import read_generator
 from scorer.generators.recovery.audit import audit_generator
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
-from scorer.generators.recovery.search import pixels_of
+from scorer.generators.recovery.search import to_pixels
 from scorer.generators.recovery.targets import EntryTargets, Pixels
 
 QUICK_PLAN = {
@@ -43,7 +43,7 @@ def honest_generator(seed: int, size: int, dimension: int = 12) -> bytes:
 def images_made_by(content: bytes, dimension: int, count: int) -> Pixels:
     """Images that a generator makes from standard normal latents, like those of an entry."""
     latent = Latent(dimension)
-    return pixels_of(read_generator(content, latent)(latent.draw(count, 917)))
+    return to_pixels(read_generator(content, latent)(latent.draw(count, 917)))
 
 
 def linear_generator(directions: NDArray[Any]) -> bytes:

@@ -19,7 +19,7 @@ from scorer.competitions import competition_state, preparations, reference_sets
 from scorer.competitions.preparations import PreparationResult
 from scorer.competitions.reference_sets import ReferenceRole
 from scorer.db.tables import Account, Preparation, ReferenceSet
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from worker.runtime.context import WorkerContext
 from worker.scoring.reference_features import SetAddress, prepare_reference
 
@@ -44,7 +44,7 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
     now = datetime.now(UTC)
     with context.sessions.begin() as session:
         author = session.scalars(select(Account).where(Account.handle == "organizer")).one()
-        state = competition_state.state_of(session, slug, now)
+        state = competition_state.load_state(session, slug, now)
         sets = {}
         for role in SEEDS:
             content, received = _upload(role, size)
@@ -55,8 +55,8 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
                 context.blobs.write(received.key, content)
         for kind, roles in reference_sets.REFERENCE_ROLES.items():
             track = state.tracks[kind]
-            space = preparations.space_of_track(track, {})
-            preparation = preparations.preparation_of(session, state, kind, space=space, now=now)
+            space = preparations.find_track_feature_space(track, {})
+            preparation = preparations.find_or_create_preparation(session, state, kind, space=space, now=now)
             if preparation.finished_at is None:
                 prepared = _prepared(context, preparation, sets, roles)
                 for key, content in prepared.blobs.items():
@@ -69,7 +69,7 @@ def give(context: WorkerContext, slug: str, size: int) -> None:
 
 @cache
 def _upload(role: ReferenceRole, size: int) -> tuple[bytes, ReceivedBlob]:
-    content = zip_of(noise_images(*SEEDS[role], size))
+    content = make_zip(noise_images(*SEEDS[role], size))
     sha256 = hashlib.sha256(content).hexdigest()
     return content, ReceivedBlob(f"references/{sha256[:32]}.zip", len(content), sha256)
 

@@ -22,10 +22,10 @@ from deploy.documentation.settings import variables
 from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.settings import Settings
 from tests.documents import ROOT, blocks, code_spans, commands, pages, spoken_commands
-from tests.privacy.crawler import routes_of
+from tests.privacy.crawler import walk_routes
 
 FOLDERS = {"start", "how-to", "reference", "explanation", "decisions"}
-PARTS_OF_A_DECISION = ["Context", "Decision", "Consequences"]
+DECISION_PARTS = ["Context", "Decision", "Consequences"]
 PATH = re.compile(r"^(?:api|client|scorer|worker|deploy|benchmarks|migrations|tests|docs|\.ci)/[\w./*{},-]*$")
 FILE = re.compile(r"^[\w.-]+\.(?:md|toml|yml|cfg|ini)$|^(?:Makefile|Dockerfile|LICENSE)$")
 SETTING = re.compile(r"\b(?:KENNEL|AWS)_[A-Z0-9_]+\b|\b(?:DATABASE|DATABASE_OWNER|REDIS|BLOB)_URL\b")
@@ -46,7 +46,7 @@ REASONS = {
     "its index cannot be reached from here",
 }
 """Reasons for not running a block of commands in a test."""
-OF_THE_WHOLE = [["-h"], ["--help"], ["--version"], ["--install-completion"], ["--show-completion"]]
+WHOLE_OPTIONS = [["-h"], ["--help"], ["--version"], ["--install-completion"], ["--show-completion"]]
 """What ``kennel`` accepts without a command."""
 ANOTHER_TERMINAL = "another terminal"
 OF_THE_MACHINE = ("/var/", "/etc/", "/opt/", "/proc", "/root")
@@ -97,8 +97,8 @@ def test_every_decision_is_numbered_dated_and_listed() -> None:
         status, date = stated_as.groups()
         assert page.name.startswith(f"{number:04}-")
         assert title.startswith(f"# {number}. ")
-        assert re.findall(r"^\*\*(\w+)\.\*\* ", "\n".join(paragraphs), re.MULTILINE) == PARTS_OF_A_DECISION
-        assert len(paragraphs) == len(PARTS_OF_A_DECISION)
+        assert re.findall(r"^\*\*(\w+)\.\*\* ", "\n".join(paragraphs), re.MULTILINE) == DECISION_PARTS
+        assert len(paragraphs) == len(DECISION_PARTS)
         rows.append((date, f"| {number} | [{title.partition('. ')[2]}]({page.name}) | {date} | {status.lower()} |"))
     assert sorted(date for date, _ in rows) == [date for date, _ in rows]
     assert (folder / "index.md").read_text().splitlines()[-len(rows) :] == [row for _, row in rows]
@@ -199,15 +199,15 @@ def test_every_setting_exists(page: Path) -> None:
 def test_every_command_exists(page: Path) -> None:
     for command in spoken_commands(without_retired_names(page)):
         if command.startswith("kennel "):
-            assert faults_of_kennel(command) == [], command
+            assert find_kennel_faults(command) == [], command
 
 
-def faults_of_kennel(command: str) -> list[str]:
+def find_kennel_faults(command: str) -> list[str]:
     """The parts of a ``kennel`` command line that do not exist: the command itself, or its options."""
     words = shlex.split(re.split(r"\s[|>&;#]|\s{2,}#", command)[0])
     commands = all_commands()
     if words[1].startswith("-"):
-        return [] if words[1:] in OF_THE_WHOLE else [command]
+        return [] if words[1:] in WHOLE_OPTIONS else [command]
     known = [name for length in range(len(words), 1, -1) if (name := " ".join(words[:length])) in commands]
     if not known:
         return [] if any(name.startswith(f"{' '.join(words)} ") for name in commands) else [command]
@@ -220,13 +220,13 @@ def faults_of_kennel(command: str) -> list[str]:
 
 
 def test_wrong_commands_are_named() -> None:
-    assert faults_of_kennel("kennel admin competition create dogs.toml") == []
-    assert faults_of_kennel("kennel admin") == []
-    assert faults_of_kennel("kennel submit dogs dogs.zip --note 'a b' --watch") == []
-    assert faults_of_kennel("kennel admin no-such dogs") == ["kennel admin no-such dogs"]
-    assert faults_of_kennel("kennel up --prot 8000") == ["--prot"]
-    assert faults_of_kennel("kennel --version") == []
-    assert faults_of_kennel("kennel --verison") == ["kennel --verison"]
+    assert find_kennel_faults("kennel admin competition create dogs.toml") == []
+    assert find_kennel_faults("kennel admin") == []
+    assert find_kennel_faults("kennel submit dogs dogs.zip --note 'a b' --watch") == []
+    assert find_kennel_faults("kennel admin no-such dogs") == ["kennel admin no-such dogs"]
+    assert find_kennel_faults("kennel up --prot 8000") == ["--prot"]
+    assert find_kennel_faults("kennel --version") == []
+    assert find_kennel_faults("kennel --verison") == ["kennel --verison"]
 
 
 @every_page
@@ -277,7 +277,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, re.Pa
     settings = Settings.model_validate(
         {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": blobs}
     )
-    routes = routes_of(create_app(settings))
+    routes = walk_routes(create_app(settings))
     return [(route.method.lower(), re.compile(re.sub(r"\{[^}]*\}", "[^/]+", route.path))) for route in routes]
 
 

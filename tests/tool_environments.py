@@ -10,7 +10,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 
-def made_once(packages: object, make: Callable[[Path], None]) -> Path:
+def make_cached(packages: object, make: Callable[[Path], None]) -> Path:
     """The user's cache folder for these ``packages``. ``make`` fills it the first time."""
     wanted = repr((sys.version_info[:2], packages))
     folder = user_cache_path("kennel") / "clients" / hashlib.sha256(wanted.encode()).hexdigest()[:16]

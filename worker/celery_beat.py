@@ -8,7 +8,7 @@ from celery.signals import setup_logging
 
 from scorer.jobs.broker import create_celery_app
 from scorer.monitoring.logs import configure_logging
-from scorer.settings import read_settings, warn_of_unknown_settings
+from scorer.settings import read_settings, warn_about_unknown_settings
 
 settings = read_settings()
 
@@ -17,7 +17,7 @@ settings = read_settings()
 def log_as_everywhere(**_: object) -> None:
     """Log like web processes and workers, at the level of the settings, regardless of Celery's level."""
     configure_logging(settings.log_level, settings.log_format)
-    warn_of_unknown_settings(os.environ)
+    warn_about_unknown_settings(os.environ)
 
 
 app = create_celery_app(settings)

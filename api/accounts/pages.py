@@ -14,7 +14,7 @@ from api.http.forms import Fields, FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.accounts import api_tokens, sessions
-from scorer.accounts.credentials import Kept
+from scorer.accounts.credentials import KeptCredentials
 from scorer.acting import Acting
 from scorer.db import accounts, notifications
 from scorer.errors import Invalid
@@ -43,10 +43,10 @@ def _page(acting: Acting, viewer: Viewer, *, secret: str | None = None, **outcom
         "accounts/show.html",
         headers={"Cache-Control": "no-store"},
         viewer=viewer,
-        tokens=accounts.tokens_of(acting.session, acting.actor.id),
-        scopes=api_tokens.scopes_of(acting.actor),
+        tokens=accounts.load_tokens(acting.session, acting.actor.id),
+        scopes=api_tokens.list_scopes(acting.actor),
         webhooks=notifications.active_webhooks(acting.session, acting.actor.id),
-        sessions=accounts.sessions_of(acting.session, acting.actor.id, acting.now),
+        sessions=accounts.load_sessions(acting.session, acting.actor.id, acting.now),
         now=acting.now,
         secret=secret,
         **outcome,
@@ -84,17 +84,17 @@ def change_password(
 ) -> Response:
     old, new = (text(fields, name, max_length=MAX_PASSWORD_LENGTH) for name in ("old", "new"))
     with refusal_on(_page, acting, viewer, place="password"):
-        sign_in.change_password(viewer, old, new, keep=_kept(fields))
+        sign_in.change_password(viewer, old, new, keep=_parse_kept_credentials(fields))
     return see_other("/account?done=password#password")
 
 
-def _kept(fields: Fields) -> Kept:
+def _parse_kept_credentials(fields: Fields) -> KeptCredentials:
     """The tokens and webhooks with ticked boxes."""
     tokens, webhooks = (
         [int(value) for value in fields.getlist(name) if value.isascii() and value.isdecimal() and len(value) < 19]
         for name in ("keep_token", "keep_webhook")
     )
-    return Kept(tokens=tokens, webhooks=webhooks)
+    return KeptCredentials(tokens=tokens, webhooks=webhooks)
 
 
 @router.post("/email")

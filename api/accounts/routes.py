@@ -34,7 +34,7 @@ from api.http.dependencies import (
 from api.http.routing import ApiRouter
 from scorer import audit_log
 from scorer.accounts import accounts, api_tokens
-from scorer.accounts.credentials import Kept
+from scorer.accounts.credentials import KeptCredentials
 from scorer.accounts.sign_up import Application, invite_account
 from scorer.identifiers import new_secret
 
@@ -99,7 +99,7 @@ def delete_account(
 @router.put("/me/password", status_code=204)
 def change_password(body: PasswordChange, actions: AppSignInActions, viewer: SignedIn) -> None:
     """Change your password. All your other sessions end, and so do the tokens and webhooks that you don't keep."""
-    keep = Kept(tokens=body.keep_tokens, webhooks=body.keep_webhooks)
+    keep = KeptCredentials(tokens=body.keep_tokens, webhooks=body.keep_webhooks)
     actions.change_password(viewer, body.old.get_secret_value(), body.new.get_secret_value(), keep=keep)
 
 

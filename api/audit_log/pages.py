@@ -33,7 +33,7 @@ def show_competition_audit_log(
     slug: str, acting: ActingOrganizer, viewer: SignedIn, filters: Filters, before: BeforeId = None
 ) -> Response:
     """A competition's entries, newest first."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     wanted = replace(filters, competition=state.competition)
     return _page(
         acting.session, viewer, wanted, before=before, now=acting.now, state=state, here=f"/competitions/{slug}/audit"

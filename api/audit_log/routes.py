@@ -54,7 +54,7 @@ def of_competition(
     slug: str, acting: ActingOrganizer, filters: Filters, after: After = None, limit: Limit = 100
 ) -> AuditPage:
     """List the audit log of a competition, its parts and its entries, newest first. Organizers only."""
-    competition = competition_state.state_of(acting.session, slug, acting.now).competition
+    competition = competition_state.load_state(acting.session, slug, acting.now).competition
     page = _page(acting.session, replace(filters, competition=competition), after, limit=limit)
     page.entries = [replace(act, address=None) for act in page.entries]  # only admins may see people's addresses
     return page

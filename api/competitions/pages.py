@@ -6,13 +6,13 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from api.http.dependencies import ActingSignedIn, ActingVisitor, AppResponseCache, CurrentViewer
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.forms import FormFields, text
 from api.http.request_charges import charge_past_board
 from api.http.routing import Router
 from api.leaderboard.pages import BoardQuery, board_values, etag_parts
 from api.rendering import templates
-from api.rendering.quota import quota_message_of
+from api.rendering.quota import describe_quota
 from scorer.accounts import roles
 from scorer.acting import Acting
 from scorer.competitions import allowlist, competition_roles, competition_state, rules
@@ -33,7 +33,7 @@ def list_competitions(
 ) -> Response:
     visible = competition_state.visible_competitions(acting)
     page = [competition.id for competition in visible[after : after + LISTED_COMPETITIONS]]
-    states = competition_state.states_of(acting.session, page, acting.now)
+    states = competition_state.load_states(acting.session, page, acting.now)
     return templates.render_page(
         "competitions/list.html",
         viewer=viewer,
@@ -59,10 +59,10 @@ def show_leaderboard(
     board_access.require_past(query.as_of, acting.now)
     for state in standings.states_to_show(acting, slug):
         values = _entry_values(acting, state)
-        track = query.track_of(state)
+        track = query.choose_track(state)
         parts = etag_parts(acting.session, state, track, viewer=viewer, now=acting.now)
         listed = [file.id for file in state.files], [announcement.id for announcement in state.announcements]
-        etag = etag_of(*parts, query, values, listed)
+        etag = compute_etag(*parts, query, values, listed)
         if is_known(request, etag):
             return templates.not_modified(etag)
         if viewer is None and (body := cache.find(etag)) is not None:
@@ -83,15 +83,17 @@ def _entry_values(acting: Acting[Account | None], state: CompetitionState) -> di
     organizes = roles.is_organizer(acting.actor, competition.id)
     judges = acting.actor is not None and competition_roles.judges_here(acting.session, competition, acting.actor)
     may_enter = (state.phase is Phase.OPEN or takes_late(state, acting.now)) and not judges
-    quota = quotas.quota_of(acting.session, state, acting.actor, now=acting.now) if acting.actor and may_enter else None
+    quota = (
+        quotas.load_quota(acting.session, state, acting.actor, now=acting.now) if acting.actor and may_enter else None
+    )
     return {
-        "rules_sha256": rules.rules_version_of(competition),
+        "rules_sha256": rules.compute_rules_version(competition),
         "rules_accepted": accepted,
         "may_enter": may_enter,
         "judges": judges,
-        "role": competition_roles.role_of(acting.actor, competition) if acting.actor else None,
+        "role": competition_roles.find_role(acting.actor, competition) if acting.actor else None,
         "invited": invited,
-        "quota": quota_message_of(quota) if quota else None,
+        "quota": describe_quota(quota) if quota else None,
         "may_download": (accepted and invited) or organizes,
     }
 

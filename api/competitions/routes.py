@@ -30,9 +30,9 @@ from api.http.dependencies import (
     Transaction,
     Transactions,
 )
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.paging import Paging
-from api.http.received_blobs import declared_bytes, reads_limited, receive_blob, require_clean, unused_key_of
+from api.http.received_blobs import declared_bytes, find_unused_key, reads_limited, receive_blob, require_clean
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.openapi.files import UNCHANGED, file_body
@@ -65,27 +65,29 @@ LIST_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Co
 def create(body: CompetitionSpec, acting: ActingCompetitionCreator) -> CompetitionView:
     """Create a competition with a public and a private track."""
     setup.create(acting, body)
-    return _view(acting.session, competition_state.state_of(acting.session, body.slug, acting.now), acting.actor)
+    return _view(acting.session, competition_state.load_state(acting.session, body.slug, acting.now), acting.actor)
 
 
 @router.get("", response_model=CompetitionPage, responses=UNCHANGED)
 def index(request: Request, acting: ActingVisitor, cache: AppResponseCache, wanted: Paging) -> Response:
     """List the competitions, newest first. Only organizers see drafts."""
-    page = wanted.of_all(competition_state.visible_competitions(acting))
+    page = wanted.slice_all(competition_state.visible_competitions(acting))
 
     def body() -> bytes:
-        states = competition_state.states_of(acting.session, [competition.id for competition in page.rows], acting.now)
+        states = competition_state.load_states(
+            acting.session, [competition.id for competition in page.rows], acting.now
+        )
         view = CompetitionPage(competitions=_views(acting.session, states, acting.actor), next_after=page.next_after)
         return view.model_dump_json().encode()
 
     if acting.actor is not None:
         return Response(body(), media_type="application/json", headers=LIST_HEADERS)
     # The version depends on thresholds that visitors can't see, so their ETag comes from the content alone.
-    version = etag_of(
+    version = compute_etag(
         "competitions", page.next_after, *competition_state.list_version(acting.session, page.rows, acting.now)
     )
     content = cache.answer(acting.session, version, body)
-    headers = LIST_HEADERS | {"ETag": etag_of(content)}
+    headers = LIST_HEADERS | {"ETag": compute_etag(content)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(content, media_type="application/json", headers=headers)
@@ -103,7 +105,7 @@ def change(slug: str, body: CompetitionChanges, acting: ActingOrganizer) -> Comp
     `fixed-by-now`, which names them. People who have accepted the rules or take part get a notice. Organizers only."""
     setup.change(acting, slug, body)
     return _view(
-        acting.session, competition_state.state_of(acting.session, body.slug or slug, acting.now), acting.actor
+        acting.session, competition_state.load_state(acting.session, body.slug or slug, acting.now), acting.actor
     )
 
 
@@ -125,13 +127,13 @@ def _views(session: Session, states: Sequence[CompetitionState], account: Accoun
 
     def view(state: CompetitionState) -> CompetitionView:
         competition = state.competition
-        window = appeal_windows.window_of(state)
+        window = appeal_windows.compute_window(state)
         fields = {
             "phase": state.phase,
             "tracks": _track_views(state, account, thresholds),
             "rebuttals_from": window.begins,
             "rebuttals_until": window.ends,
-            "rules_sha256": rules.rules_version_of(competition),
+            "rules_sha256": rules.compute_rules_version(competition),
             "rules_accepted": None if accepted is None else competition.id in accepted,
             "invited": None if invited is None else competition.id in invited,
             "missing": list(state.missing) if roles.is_organizer(account, competition.id) else None,
@@ -200,7 +202,7 @@ async def attach(
             ignored = _require_readable(file, role, limited=reads_limited(settings))
         images = _attach(slug, role, received, begin=begin, author=author, now=now, attach=attach)
         view = ReferenceView(role=role, sha256=images.sha256, bytes=images.bytes, ignored=ignored)
-        return view, unused_key_of(received, images.blob_key)
+        return view, find_unused_key(received, images.blob_key)
 
     key = f"references/{secrets.token_hex(16)}.{'npz' if role in FEATURES_ROLES.values() else 'zip'}"
     return await receive_blob(store, key, streamed_body(request, author.id), limit=limit, accept=accept)
@@ -226,14 +228,14 @@ def _attach(
 ) -> ReferenceSet:
     accept = reference_sets.attach_reference_set if attach else reference_sets.store_reference_set
     with begin() as session:
-        state = competition_state.state_of(session, slug, now)
+        state = competition_state.load_state(session, slug, now)
         return accept(Acting(session, author, now), state, role, received=received)
 
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
 def prepare(slug: str, kind: TrackKind, acting: ActingOrganizer, settings: AppSettings) -> PreparationView:
     """Prepare the references of a track with a worker: features, statistics, held-out distance and first tau."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     preparations.prepare(acting, state, kind, weights=settings.weights_sha256)
     return _preparation(acting.session, state, kind)
 
@@ -241,11 +243,11 @@ def prepare(slug: str, kind: TrackKind, acting: ActingOrganizer, settings: AppSe
 @router.get("/{slug}/tracks/{kind}/preparation")
 def preparation(slug: str, kind: TrackKind, acting: ActingOrganizer) -> PreparationView:
     """Get the progress of preparing a track's references."""
-    return _preparation(acting.session, competition_state.state_of(acting.session, slug, acting.now), kind)
+    return _preparation(acting.session, competition_state.load_state(acting.session, slug, acting.now), kind)
 
 
 def _preparation(session: Session, state: CompetitionState, kind: TrackKind) -> PreparationView:
-    track = competition_state.track_of(state, kind)
+    track = competition_state.find_track(state, kind)
     weights = None
     if not competition_state.is_prepared(track):
         weights = worker_weights.missing_weights(track.extractor, worker_weights.preparing_workers(session))

@@ -6,7 +6,7 @@ from fastapi import Path, Request, Response
 
 from api.evidence.views import EvidenceView, evidence_view
 from api.http.dependencies import CurrentUser, DbSession, Visitor, ZipImages
-from api.http.etags import etag_of, picture_response
+from api.http.etags import compute_etag, picture_response
 from api.http.routing import ApiRouter
 from api.openapi.files import PICTURE
 from scorer.accounts.roles import is_organizer
@@ -53,7 +53,7 @@ def sheet(
     evidence, pairs = visible.evidence, visible.groups.get(group)
     if evidence is None or pairs is None:
         raise NotFound("no-pictures", f"This entry has no images for {group!r}.")
-    etag = etag_of(evidence.id, group, is_organizer(account, submission.competition_id))
+    etag = compute_etag(evidence.id, group, is_organizer(account, submission.competition_id))
 
     def draw() -> bytes:
         return example_sheet(session, images, submission, evidence=evidence, group=pairs)

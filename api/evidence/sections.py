@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from api.evidence.generators.views import GeneratorView, visible_generator_view
 from api.evidence.views import CellView, EvidenceView, MatchesView, evidence_view
-from api.rendering.charts.recovery_errors import RecoveryErrorsChart, recovery_errors_chart_of
+from api.rendering.charts.recovery_errors import RecoveryErrorsChart, build_recovery_errors_chart
 from scorer.acting import Acting
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
@@ -40,7 +40,7 @@ class EvidenceSection:
     """Whether its summary is the gravest of all tracks."""
 
 
-def evidence_sections_of(session: Session, submission: Submission, account: Account) -> list[EvidenceSection]:
+def build_evidence_sections(session: Session, submission: Submission, account: Account) -> list[EvidenceSection]:
     """The evidence on every track. The track with the gravest summary is open if it has a sign of copying."""
     views = [evidence_view(session, submission, kind, account=account) for kind in TRACK_KINDS]
     gravest = _gravest([view.summary for view in views])
@@ -85,16 +85,16 @@ class GeneratorSection:
         return self.upload is not None or self.may_upload or self.not_yet_reason is not None
 
 
-def generator_section_of(acting: Acting, submission: Submission) -> GeneratorSection:
+def build_generator_section(acting: Acting, submission: Submission) -> GeneratorSection:
     upload = visible_generator_view(acting.session, submission, acting.actor)
     result = upload.result if upload is not None else None
-    errors = recovery_errors_chart_of(result.report) if result is not None else None
-    refused = _refusal_of(acting, submission)
+    errors = build_recovery_errors_chart(result.report) if result is not None else None
+    refused = _find_refusal(acting, submission)
     not_yet_reason = refused.message if isinstance(refused, TooMany) else None
     return GeneratorSection(upload, errors, refused is None, not_yet_reason)
 
 
-def _refusal_of(acting: Acting, submission: Submission) -> KennelError | None:
+def _find_refusal(acting: Acting, submission: Submission) -> KennelError | None:
     try:
         generator_uploads.require_generator_change(acting, submission.id)
     except KennelError as error:

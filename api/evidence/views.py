@@ -13,7 +13,7 @@ from scorer.evidence import visibility
 from scorer.evidence.examples import ExamplePair
 from scorer.evidence.visibility import VisibleEvidence
 from scorer.findings.finding import ErrorKind
-from scorer.findings.signs import sentence_of
+from scorer.findings.signs import find_sentence
 from scorer.findings.summary import Summary
 from scorer.lifecycle import JobState, TrackKind
 from scorer.review.review_queue import FlagReason
@@ -132,7 +132,7 @@ def evidence_view(
 
 def _signs(visible: VisibleEvidence) -> list[FlagReason]:
     findings = visible.evidence.findings if visible.evidence is not None else ()
-    return [FlagReason(sign.name, sentence_of(sign, findings)) for sign in visible.signs]
+    return [FlagReason(sign.name, find_sentence(sign, findings)) for sign in visible.signs]
 
 
 def _matches(visible: VisibleEvidence, name: str, group: Sequence[ExamplePair]) -> MatchesView:

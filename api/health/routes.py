@@ -58,7 +58,7 @@ class Readiness:
         self._read_at = time.monotonic()
 
 
-def readiness_of(state: State) -> Readiness:
+def build_readiness(state: State) -> Readiness:
     """The checks of everything that a web process needs."""
     checks: Mapping[str, Check] = {
         "database": lambda: require_writable(state.sessions),
@@ -78,11 +78,11 @@ def _require_migrated(state: State) -> None:
 def _started(check: Check) -> Future[str]:
     outcome: Future[str] = Future()
     # A daemon thread, because the end of the process must not wait for a dependency that does not respond.
-    Thread(target=lambda: outcome.set_result(_outcome_of(check)), name="readiness", daemon=True).start()
+    Thread(target=lambda: outcome.set_result(_run_check(check)), name="readiness", daemon=True).start()
     return outcome
 
 
-def _outcome_of(check: Check) -> str:
+def _run_check(check: Check) -> str:
     try:
         check()
     except KennelError as error:

@@ -56,7 +56,7 @@ class AccessLog:
             await self._app(scope, receive, send)
             return
         started = perf_counter()
-        record = logs.begin_request(request_id_of(scope))
+        record = logs.begin_request(choose_request_id(scope))
         client = scope.get("client")
         header = (HEADER, record.id.encode())
         status = CLIENT_GONE
@@ -76,7 +76,7 @@ class AccessLog:
             _log(scope, client, status, seconds=seconds, fields=record.fields)
 
 
-def request_id_of(scope: Mapping[str, Any]) -> str:
+def choose_request_id(scope: Mapping[str, Any]) -> str:
     """The id that a trusted proxy sent, otherwise a new one: other clients can send any value."""
     client = scope.get("client")
     if client and client[1] == PROXIED_PORT:
@@ -88,14 +88,14 @@ def request_id_of(scope: Mapping[str, Any]) -> str:
     return secrets.token_hex(8)
 
 
-def route_of(scope: Mapping[str, Any]) -> str:
+def find_route_path(scope: Mapping[str, Any]) -> str:
     """The path template of the request's route; ``none`` if no route matches."""
     path = getattr(scope.get("route"), "path_format", None)
     return "none" if path is None else str(path)
 
 
 def _count(scope: Scope, status: int, seconds: float) -> None:
-    route = route_of(scope)
+    route = find_route_path(scope)
     method = scope["method"] if scope["method"] in METHODS else "other"
     HTTP_REQUESTS.labels(method, route, status).inc()
     HTTP_REQUEST_SECONDS.labels(route).observe(seconds)

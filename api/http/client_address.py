@@ -36,7 +36,7 @@ def _believe_proxy(scope: Scope, trusted: Sequence[Network]) -> None:
         return
     headers = scope["headers"]
     if forwarded := b",".join(value for name, value in headers if name == FORWARDED_FOR).decode("latin-1"):
-        visitor = visitor_of(peer, reversed(forwarded.split(",")), trusted)
+        visitor = find_visitor(peer, reversed(forwarded.split(",")), trusted)
         scope["client"] = (str(visitor), PROXIED_PORT)
     schemes = [value.strip() for name, value in headers if name == FORWARDED_PROTO]
     if schemes and schemes[-1] in {b"http", b"https"}:
@@ -48,7 +48,7 @@ def is_trusted(peer: str, trusted: Sequence[Network]) -> bool:
     return address is not None and _is_in(address, trusted)
 
 
-def visitor_of(peer: Address, hops: Iterable[str], trusted: Sequence[Network]) -> Address:
+def find_visitor(peer: Address, hops: Iterable[str], trusted: Sequence[Network]) -> Address:
     """The address nearest to ``peer`` that is not a trusted proxy's; ``hops`` are the forwarded addresses, nearest
     first."""
     for hop in hops:

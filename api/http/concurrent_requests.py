@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scorer.errors import TooMany
 
-MAX_REQUESTS_OF_AN_ACCOUNT = 20
+MAX_REQUESTS_PER_ACCOUNT = 20
 """In one process. Below its 40 request threads, and below its 26 database connections for everything except boards."""
 SCOPE_KEY = "kennel.counted_request"
 
@@ -39,10 +39,10 @@ class _CountedRequest:
 
     def begin(self, account_id: int) -> None:
         """Count the request for an account; ``TooMany`` if it exceeds the limit."""
-        if self._accounts[account_id] >= MAX_REQUESTS_OF_AN_ACCOUNT:
+        if self._accounts[account_id] >= MAX_REQUESTS_PER_ACCOUNT:
             raise TooMany(
                 "too-many-requests",
-                f"You already have {MAX_REQUESTS_OF_AN_ACCOUNT} requests in progress. Wait until one ends.",
+                f"You already have {MAX_REQUESTS_PER_ACCOUNT} requests in progress. Wait until one ends.",
                 retry_after=1,
             )
         self._accounts[account_id] += 1

@@ -35,14 +35,14 @@ async def refuse_cross_site(request: Request) -> None:
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
     if site is not None:
-        ours = site in {"same-origin", "none"}
+        same_site = site in {"same-origin", "none"}
     else:
         settings: Settings = request.app.state.settings
-        ours = origin is None or urlsplit(origin).netloc in {
+        same_site = origin is None or urlsplit(origin).netloc in {
             request.headers.get("host"),
             urlsplit(settings.public_url).netloc,
         }
-    if not ours:
+    if not same_site:
         raise Forbidden("cross-site", "This request comes from a page of another site. Use the pages of this site.")
 
 
@@ -50,4 +50,4 @@ async def received_csrf_token(request: Request) -> str | None:
     """The CSRF token from the header or the form. The form is read only if the request has a session cookie."""
     if request.method in SAFE_METHODS or session_secret(request) is None or "x-csrf-token" in request.headers:
         return request.headers.get("x-csrf-token")
-    return forms.text(await forms.fields_of(request), CSRF_FIELD) if forms.is_form(request) else None
+    return forms.text(await forms.read_fields(request), CSRF_FIELD) if forms.is_form(request) else None

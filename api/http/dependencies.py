@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from api.http import csrf, session_cookies
 from api.http.concurrent_requests import count_request
 from api.http.local_paths import is_setup_path
-from api.http.rate_limits import RateLimiter, network_of
+from api.http.rate_limits import RateLimiter, find_network
 from api.http.response_cache import ResponseCache
 from api.http.transactions import Transaction as Transaction  # noqa: PLC0414 - next to its dependency
 from api.http.transactions import request_transaction
@@ -43,10 +43,10 @@ async def request_time() -> datetime:
 
 async def transactions(request: Request) -> Transaction:
     """Begins transactions, for routes that must not hold one while they wait for bytes."""
-    return transactions_of(request)
+    return build_transaction(request)
 
 
-def transactions_of(request: Request) -> Transaction:
+def build_transaction(request: Request) -> Transaction:
     """:func:`transactions` as a function: nested dependencies would slow down every request."""
     state = request.app.state
     return partial(transaction, state.sessions, state.broker)
@@ -54,7 +54,7 @@ def transactions_of(request: Request) -> Transaction:
 
 async def session(request: Request) -> AsyncIterator[Session]:
     """One transaction per request; with scope ``function`` it commits before the response is sent."""
-    async with request_transaction(transactions_of(request)) as database_session:
+    async with request_transaction(build_transaction(request)) as database_session:
         yield database_session
 
 
@@ -69,11 +69,11 @@ def shared(name: str) -> Any:
 
 async def browser(request: Request) -> Browser:
     """The client's address (behind a proxy, from :mod:`api.http.client_address`), user agent and device."""
-    return browser_of(request)
+    return read_browser(request)
 
 
-def browser_of(request: Request) -> Browser:
-    """:func:`browser` as a function, for the same reason as :func:`transactions_of`."""
+def read_browser(request: Request) -> Browser:
+    """:func:`browser` as a function, for the same reason as :func:`build_transaction`."""
     host = request.client.host if request.client else "unknown"
     return Browser(host, request.headers.get("user-agent", ""), session_cookies.device_secret(request))
 
@@ -101,13 +101,13 @@ def claimed_viewer(request: Request, at: Annotated[datetime, Depends(request_tim
     token = bearer_token(request)
 
     def find_viewer(session: Session) -> Viewer | None:
-        viewer = viewer_of_token(session, token, at) if token else _viewer_of_cookie(session, request, at)
+        viewer = find_token_viewer(session, token, at) if token else _find_cookie_viewer(session, request, at)
         request.state.viewer = viewer  # for error pages
         return viewer
 
     policy: Policy = "nobody" if is_setup_path(request.scope["path"]) else operator_settings.require_second_factor
     return identify_viewer(
-        find_viewer, transactions_of(request), state.rates, browser=browser_of(request), policy=policy
+        find_viewer, build_transaction(request), state.rates, browser=read_browser(request), policy=policy
     )
 
 
@@ -129,7 +129,7 @@ def identify_viewer(
 
     Raises ``Forbidden`` if the viewer lacks the second factor that ``policy`` requires.
     """
-    network = network_of(browser.address)
+    network = find_network(browser.address)
     try:
         with begin() as session:
             viewer = find_viewer(session)
@@ -140,13 +140,13 @@ def identify_viewer(
     if lacks_factor:  # outside the transaction, because a rollback would remove the account from the error page's menu
         title = "Your role requires a second factor. Set one up on the page /account/second-factor."
         raise Forbidden("second-factor-needed", title)
-    rates.hit("request", *requester_of(viewer.account if viewer else None, browser))
+    rates.hit("request", *build_requester_key(viewer.account if viewer else None, browser))
     return viewer
 
 
-def requester_of(account: Account | None, browser: Browser) -> tuple[str, object]:
+def build_requester_key(account: Account | None, browser: Browser) -> tuple[str, object]:
     """The key of rate limits: the account, or a visitor's address."""
-    return ("account", account.id) if account else ("address", network_of(browser.address))
+    return ("account", account.id) if account else ("address", find_network(browser.address))
 
 
 async def current_viewer(request: Request, viewer: Annotated[Viewer | None, Depends(claimed_viewer)]) -> Viewer | None:
@@ -163,13 +163,13 @@ async def current_viewer(request: Request, viewer: Annotated[Viewer | None, Depe
     return viewer
 
 
-def viewer_of_token(session: Session, secret: str, moment: datetime) -> Viewer:
+def find_token_viewer(session: Session, secret: str, moment: datetime) -> Viewer:
     """The viewer of an API token; ``Unauthenticated`` if the token is unknown."""
     token = api_tokens.authenticate(session, secret, moment)
     return Viewer(roles.load_roles(token.account), token.scopes, token_id=token.id)
 
 
-def _viewer_of_cookie(session: Session, request: Request, moment: datetime) -> Viewer | None:
+def _find_cookie_viewer(session: Session, request: Request, moment: datetime) -> Viewer | None:
     secret = session_cookies.session_secret(request)
     signed_in = sessions.resume(session, secret, moment) if secret else None
     if secret is None or signed_in is None:
@@ -240,7 +240,7 @@ def organizer(
     account = _within_scope(request, viewer, roles.require_organizes_any(viewer.account))
     named = {name: request.path_params[name] for name in ("slug", "submission_id") if name in request.path_params}
     if named:
-        with transactions_of(request)() as session:
+        with build_transaction(request)() as session:
             access.require_organizer(Acting(session, account, at), **named)
     return account
 

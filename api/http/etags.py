@@ -11,7 +11,7 @@ from scorer.product_version import product_version
 PRODUCT = product_version()
 
 
-def etag_of(*parts: object) -> str:
+def compute_etag(*parts: object) -> str:
     """A weak ETag of everything a response depends on, including the product version."""
     return f'W/"{hashlib.sha256(repr((PRODUCT, *parts)).encode()).hexdigest()[:24]}"'
 

@@ -14,7 +14,7 @@ from starlette.datastructures import ImmutableMultiDict
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.access_log import API_PREFIX
-from api.http.problem_details import headers_of, status_of
+from api.http.problem_details import choose_status, error_headers
 from api.http.request_bodies import content_length
 from scorer.errors import Invalid, KennelError, TooLarge
 
@@ -31,7 +31,7 @@ def is_form(request: Request) -> bool:
     return kind == "application/x-www-form-urlencoded"
 
 
-async def fields_of(request: Request) -> Fields:
+async def read_fields(request: Request) -> Fields:
     """The fields of a form, in UTF-8. ``Invalid`` for anything else; ``TooLarge`` if the declared length exceeds the
     limit, before any byte is read."""
     if not is_form(request):
@@ -58,7 +58,7 @@ def text(fields: Fields, name: str, *, max_length: int = 300) -> str:
     return value
 
 
-def one_of(fields: Fields, name: str, among: Any, *, message: str) -> Any:
+def read_choice(fields: Fields, name: str, among: Any, *, message: str) -> Any:
     """A field's text if the ``Literal`` ``among`` has it; otherwise ``Invalid`` with the message."""
     value = text(fields, name)
     if value not in get_args(among):
@@ -99,7 +99,7 @@ class TakenForms:
         await self._app(scope, receive, send_with_cookie if is_post else send)
 
 
-FormFields = Annotated[Fields, Depends(fields_of)]
+FormFields = Annotated[Fields, Depends(read_fields)]
 
 
 class RefusedForm(Exception):
@@ -118,6 +118,6 @@ def refusal_on(page: Callable[P, Response], *args: P.args, **values: P.kwargs) -
     try:
         yield
     except KennelError as error:
-        answer = refused(*args, status=status_of(error), error=error.message, faults=error.faults, **values)
-        answer.headers.update(headers_of(error))
+        answer = refused(*args, status=choose_status(error), error=error.message, faults=error.faults, **values)
+        answer.headers.update(error_headers(error))
         raise RefusedForm(answer) from error

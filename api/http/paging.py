@@ -31,16 +31,16 @@ class PageRequest(NamedTuple):
         """The number of rows to read: one more than the limit shows whether another page follows."""
         return self.limit + 1
 
-    def of_all(self, rows: Sequence[Row]) -> RowsPage[Row]:
+    def slice_all(self, rows: Sequence[Row]) -> RowsPage[Row]:
         """A page of a complete list: ``after`` is a position."""
         begin = self.after or 0
         end = begin + self.limit
         return RowsPage(rows[begin:end], end if end < len(rows) else None)
 
-    def of_following(self, rows: Sequence[Row], number_of: Callable[[Row], int]) -> RowsPage[Row]:
+    def slice_following(self, rows: Sequence[Row], get_number: Callable[[Row], int]) -> RowsPage[Row]:
         """A page from up to ``one_more`` rows after the previous page: ``after`` is the number of a row."""
         page = rows[: self.limit]
-        return RowsPage(page, number_of(page[-1]) if len(rows) > self.limit else None)
+        return RowsPage(page, get_number(page[-1]) if len(rows) > self.limit else None)
 
 
 def page_request(

@@ -53,12 +53,12 @@ def problem(
     return JSONResponse(body, status, headers=dict(headers or {}), media_type="application/problem+json")
 
 
-def status_of(error: KennelError) -> int:
+def choose_status(error: KennelError) -> int:
     """The status of the error's class, or of its nearest base class with a status."""
     return next(STATUS_BY_ERROR[kind] for kind in type(error).__mro__ if kind in STATUS_BY_ERROR)
 
 
-def headers_of(error: KennelError) -> dict[str, str]:
+def error_headers(error: KennelError) -> dict[str, str]:
     """``WWW-Authenticate`` or ``Retry-After``."""
     headers = {}
     if isinstance(error, Unauthenticated):
@@ -69,11 +69,11 @@ def headers_of(error: KennelError) -> dict[str, str]:
     return headers
 
 
-def problem_of(error: KennelError) -> JSONResponse:
+def build_problem(error: KennelError) -> JSONResponse:
     """The response for a domain error. If the blob store is unavailable, the request's log line has the reason."""
     if isinstance(error, StoreUnavailable):
         annotate_request(error=str(error))
     extra = dict(error.extra)
     if error.faults:
         extra["faults"] = list(error.faults[:MAX_SHOWN_FAULTS])
-    return problem(status_of(error), error.slug, error.message, headers=headers_of(error), **extra)
+    return problem(choose_status(error), error.slug, error.message, headers=error_headers(error), **extra)

@@ -115,7 +115,7 @@ def _stored(part: BlobPart, start: int, stop: int, *, store: Blobs) -> Iterator[
             start += len(chunk)
 
 
-def chunks_of(file: BinaryIO) -> Iterator[bytes]:
+def read_chunks(file: BinaryIO) -> Iterator[bytes]:
     """The file's bytes in chunks; closes the file at the end."""
     with file:
         while chunk := file.read(CHUNK_BYTES):

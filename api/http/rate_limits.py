@@ -114,7 +114,7 @@ class RateLimiter:
 
 
 @lru_cache(maxsize=4096)
-def network_of(address: str, *, ipv4_bits: int = 32, ipv6_bits: int = 64) -> str:
+def find_network(address: str, *, ipv4_bits: int = 32, ipv6_bits: int = 64) -> str:
     """The network that limits count for: by default the address for IPv4, and for IPv6 the /64, which belongs to one
     host."""
     try:

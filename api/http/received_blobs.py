@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from api.http.dependencies import utc_now
 from api.http.request_bodies import content_length
 from scorer import clamd
-from scorer.archive.decoder_pool import processes_of
+from scorer.archive.decoder_pool import choose_process_count
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.errors import Invalid, KennelError
 from scorer.settings import Settings
@@ -70,9 +70,9 @@ async def receive_blob(
 
 def reads_limited(settings: Settings) -> bool:
     """Whether separate, limited processes decode uploads."""
-    return processes_of(settings.decoding_processes) > 0
+    return choose_process_count(settings.decoding_processes) > 0
 
 
-def unused_key_of(received: ReceivedBlob, kept_key: str | None) -> str | None:
+def find_unused_key(received: ReceivedBlob, recorded_key: str | None) -> str | None:
     """The key of the received blob if it was not recorded because an earlier blob has the same bytes, else None."""
-    return received.key if received.key != kept_key else None
+    return received.key if received.key != recorded_key else None

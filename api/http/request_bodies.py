@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.problem_details import problem
-from api.http.rate_limits import network_of
+from api.http.rate_limits import find_network
 from scorer.errors import Invalid
 
 MAX_BODY_BYTES = 1 << 20
@@ -26,11 +26,11 @@ MAX_BODY_SECONDS = 60.0
 """For a complete body that is read into memory."""
 IDLE_SECONDS = 60.0
 """A streamed body ends after this time without a byte; tus clients resume with another request."""
-MAX_BODIES_OF_A_CLIENT = 32
+MAX_BODIES_PER_CLIENT = 32
 """Bodies other than files that one network address may send to this process at the same time."""
-MAX_FILES_OF_AN_ACCOUNT = 8
+MAX_FILES_PER_ACCOUNT = 8
 """Files that one account may send to this process at the same time."""
-MAX_FILE_BYTES_OF_AN_ACCOUNT = 4 << 30
+MAX_FILE_BYTES_PER_ACCOUNT = 4 << 30
 """For the files that one account sends to this process at the same time, from their announced lengths. A single file
 may be larger: its route has a limit."""
 MAX_WAITING_BYTES = 8 << 20
@@ -90,10 +90,9 @@ class RequestBodies:
         """Count ``count`` more bytes of an account's file with ``held`` counted bytes; ``RefusedBody`` if they exceed
         the limit together with the account's other files."""
         others = self._file_bytes[account_id] - held
-        if others and others + held + count > MAX_FILE_BYTES_OF_AN_ACCOUNT:
+        if others and others + held + count > MAX_FILE_BYTES_PER_ACCOUNT:
             title = (
-                f"Together, the files you are sending exceed {MAX_FILE_BYTES_OF_AN_ACCOUNT:,} bytes. Wait until one"
-                " ends."
+                f"Together, the files you are sending exceed {MAX_FILE_BYTES_PER_ACCOUNT:,} bytes. Wait until one ends."
             )
             raise RefusedBody(429, "too-many-file-bytes", title)
         self._file_bytes[account_id] += count
@@ -121,7 +120,7 @@ class _Body:
         self._bodies = bodies
         self._receive = receive
         self._scope = scope
-        self._client = network_of(client[0]) if client else ""
+        self._client = find_network(client[0]) if client else ""
         self._senders: list[Hashable] = []
         self._account_id: int | None = None
         self._file_bytes = 0
@@ -137,7 +136,7 @@ class _Body:
         now = asyncio.get_running_loop().time()
         if self._deadline is None:
             if not self.is_streamed:  # files count by account because many people may share an address
-                self._begin(("address", self._client), MAX_BODIES_OF_A_CLIENT)
+                self._begin(("address", self._client), MAX_BODIES_PER_CLIENT)
             self._deadline = now + MAX_BODY_SECONDS
             self._require_size(content_length(self._scope) or 0)
         message = await self._next(now + IDLE_SECONDS if self.is_streamed else self._deadline)
@@ -152,7 +151,7 @@ class _Body:
 
     def stream_from(self, account_id: int) -> None:
         """Treat the body as an account's file."""
-        self._begin(("account", account_id), MAX_FILES_OF_AN_ACCOUNT)
+        self._begin(("account", account_id), MAX_FILES_PER_ACCOUNT)
         self._add_file_bytes(account_id, content_length(self._scope) or 0)
         self._account_id = account_id
 

@@ -5,7 +5,7 @@ These are functions and not dependencies: dependencies would slow down every req
 
 from fastapi import Request
 
-from api.http.dependencies import browser_of, requester_of
+from api.http.dependencies import build_requester_key, read_browser
 from api.http.rate_limits import FIGURE_COST, PAST_BOARD_COST, ROWS_PER_REQUEST, RateLimiter
 from scorer.db.tables import Account
 
@@ -28,4 +28,4 @@ def charge_figures(request: Request, account: Account | None, figures: int) -> N
 
 def _charge(request: Request, account: Account | None, cost: int) -> None:
     rates: RateLimiter = request.app.state.rates
-    rates.hit("request", *requester_of(account, browser_of(request)), cost=cost)
+    rates.hit("request", *build_requester_key(account, read_browser(request)), cost=cost)

@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from api.http.access_log import API_PREFIX
 
-NAME_OF_GROUP = re.compile(r"\(\?P<\w+>")
+GROUP_NAME = re.compile(r"\(\?P<\w+>")
 
 
 class Router(APIRouter):
@@ -33,9 +33,7 @@ class Router(APIRouter):
         if self._known_routes != len(self.routes):
             patterns = [getattr(route, "path_regex", None) for route in self.routes]
             self._known_routes = len(patterns)
-            texts = [
-                NAME_OF_GROUP.sub("(?:", pattern.pattern.lstrip("^")) for pattern in patterns if pattern is not None
-            ]
+            texts = [GROUP_NAME.sub("(?:", pattern.pattern.lstrip("^")) for pattern in patterns if pattern is not None]
             self._paths = re.compile("|".join(texts)) if len(texts) == len(patterns) else None
         return self._paths
 

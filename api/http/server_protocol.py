@@ -14,11 +14,11 @@ import uvloop
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from api.http.client_address import is_trusted
-from api.http.rate_limits import network_of
+from api.http.rate_limits import find_network
 
 MAX_CONNECTIONS = 2048
 """Per process, and at most half of its limit on open files."""
-MAX_CONNECTIONS_OF_AN_ADDRESS = 256
+MAX_CONNECTIONS_PER_ADDRESS = 256
 """Per network address and process. Trusted proxies only have the limit ``MAX_CONNECTIONS``."""
 HEADER_SECONDS = 20.0
 """From the connection, or from a request's first byte, until the headers are complete. It includes the TLS
@@ -66,11 +66,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.idle_since = self.loop.time()
         if self.client and not is_trusted(self.client[0], self.app_state.get("trusted_proxies", ())):
-            self.network = network_of(self.client[0])
+            self.network = find_network(self.client[0])
         context = None if transport.get_extra_info("sslcontext") else self.config.ssl
         if context:
             self._early_data = b""
-        if self._is_one_too_many():
+        if self._exceeds_connection_limit():
             self._refuse(503)
             return
         self._start_timer(HEADER_SECONDS)
@@ -99,11 +99,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_made(encrypted)
         self.data_received(data or b"")
 
-    def _is_one_too_many(self) -> bool:
+    def _exceeds_connection_limit(self) -> bool:
         """Whether the process or the address has too many connections. If only the process has, the connection that
         has been idle for longest is ended instead, if any."""
         others = [other for other in self.connections if isinstance(other, BoundedHttpProtocol) and other is not self]
-        if self.network and sum(other.network == self.network for other in others) >= MAX_CONNECTIONS_OF_AN_ADDRESS:
+        if self.network and sum(other.network == self.network for other in others) >= MAX_CONNECTIONS_PER_ADDRESS:
             return True
         if len(others) < min(MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2):
             return False

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from api.http.problem_details import problem, problem_of
+from api.http.problem_details import build_problem, problem
 from api.http.request_bodies import RefusedBody
 from scorer.db.tables import Upload
 from scorer.errors import Invalid, KennelError
@@ -53,7 +53,7 @@ class TusRoute(APIRoute):
             except TusError as refusal:
                 response = problem(refusal.status, refusal.slug, refusal.title, headers={"Tus-Version": VERSION})
             except KennelError as error:
-                response = problem_of(error)
+                response = build_problem(error)
                 if "offset" in error.extra:
                     response.headers["Upload-Offset"] = str(error.extra["offset"])
             except RefusedBody as refusal:
@@ -99,7 +99,7 @@ def is_tus_request(request: Request) -> bool:
     return request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json"
 
 
-def metadata_of(header: str) -> Mapping[str, str]:
+def parse_metadata(header: str) -> Mapping[str, str]:
     """The values in ``Upload-Metadata``: comma-separated pairs of a name and UTF-8 in base64, otherwise ``Invalid``."""
     values = {}
     for pair in filter(None, map(str.strip, header.split(","))):
@@ -121,7 +121,7 @@ class Checksum:
     digest: bytes
 
 
-def checksum_of(header: str | None) -> Checksum | None:
+def parse_checksum(header: str | None) -> Checksum | None:
     """The checksum in ``Upload-Checksum``; ``TusError`` for an unknown algorithm or a malformed value."""
     if header is None:
         return None
@@ -151,7 +151,7 @@ def require_patch_body(request: Request) -> None:
         )
 
 
-def headers_of(upload: Upload) -> dict[str, str]:
+def upload_headers(upload: Upload) -> dict[str, str]:
     """The tus headers of an upload: offset, length, expiry, and the submission created from it."""
     headers = {
         "Upload-Offset": str(upload.received),

@@ -110,14 +110,14 @@ def shown_numbers(
     numbers = shown_tracks.numbers_by_ref(session, entries, account, for_review=for_review)
     return {
         ref: [
-            ShownNumberView.of(number.shown, **_words_of(number.shown), **number.measured._asdict())
+            ShownNumberView.of(number.shown, **_describe_metric(number.shown), **number.measured._asdict())
             for number in of_one
         ]
         for ref, of_one in numbers.items()
     }
 
 
-def _words_of(shown: ShownTrack) -> dict[str, object]:
+def _describe_metric(shown: ShownTrack) -> dict[str, object]:
     metric = METRICS[shown.metric]
     coverage = INTERVALS_THAT_MISS.get(metric.name)
     return {"title": metric.title, "better": metric.direction, "interval_coverage": coverage}
@@ -125,4 +125,4 @@ def _words_of(shown: ShownTrack) -> dict[str, object]:
 
 def shown_track_view(shown: ShownTrack, progress: ShownTrackProgress | None = None) -> ShownTrackView:
     """``progress`` is for organizers."""
-    return ShownTrackView.of(shown, **_words_of(shown), progress=progress)
+    return ShownTrackView.of(shown, **_describe_metric(shown), progress=progress)

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi.responses import Response
 
 from api.http.dependencies import ActingOrganizer, ActingVisitor, CurrentViewer, SignedIn, Viewer
-from api.http.forms import FormFields, one_of, refusal_on, text
+from api.http.forms import FormFields, read_choice, refusal_on, text
 from api.http.routing import Router
 from api.import_export.routes import start_data_release
 from api.rendering.templates import render_page, see_other
@@ -53,10 +53,10 @@ def _page(acting: Acting[Account | None], slug: str, viewer: Viewer | None, **ou
 @router.post("")
 def start_release(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Start a release, which a worker creates."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     new_names = text(fields, "new_names") == "yes"
     with refusal_on(_page, acting, slug, viewer):
-        images = one_of(fields, "images", ReleaseImages, message="Choose the images for the release.")
+        images = read_choice(fields, "images", ReleaseImages, message="Choose the images for the release.")
         start_data_release(acting, state, images, new_names=new_names)
     return see_other(f"/competitions/{slug}/release?done=started")
 
@@ -66,8 +66,8 @@ def hand_out_release(
     slug: str, release_id: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn
 ) -> Response:
     """Publish a release (``act`` is ``out``) or withdraw it."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     published = text(fields, "act") == "out"
     with refusal_on(_page, acting, slug, viewer):
-        data_release.hand_out(acting, state, release_id, shown=published)
+        data_release.set_visibility(acting, state, release_id, shown=published)
     return see_other(f"/competitions/{slug}/release?done={'out' if published else 'back'}")

@@ -54,7 +54,7 @@ def start_data_release(acting: Acting, state: CompetitionState, images: ReleaseI
 @router.post("", status_code=202)
 def start(slug: str, body: NewRelease, acting: ActingOrganizer) -> ReleaseView:
     """Start a data release, which a worker creates. Organizers only."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     release = start_data_release(acting, state, body.images, new_names=body.new_names)
     return _view(acting, state, release.id)
 
@@ -64,7 +64,7 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> ReleasePage:
     """List the data releases that you can download. Everybody can download published releases while the final board is
     published; organizers can download all."""
     state = standings.visible_state(acting, slug)
-    page = wanted.of_all(data_release.visible_releases(acting.session, state, acting.actor))
+    page = wanted.slice_all(data_release.visible_releases(acting.session, state, acting.actor))
     return ReleasePage(
         releases=[release_view(status, acting.actor) for status in page.rows], next_after=page.next_after
     )
@@ -80,8 +80,8 @@ def show(slug: str, release_id: str, acting: ActingVisitor) -> ReleaseView:
 @router.put("/{release_id}/handed-out")
 def hand_out(slug: str, release_id: str, body: HandOut, acting: ActingOrganizer) -> ReleaseView:
     """Publish a data release for everybody while the final board is published, or withdraw it. Organizers only."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
-    data_release.hand_out(acting, state, release_id, shown=body.shown)
+    state = competition_state.load_state(acting.session, slug, acting.now)
+    data_release.set_visibility(acting, state, release_id, shown=body.shown)
     return _view(acting, state, release_id)
 
 
@@ -107,7 +107,7 @@ def _file(
 ) -> Response:
     state = standings.visible_state(acting, slug)
     status = data_release.find_release(acting.session, state, release_id, account=acting.actor)
-    key, file = data_release.file_of(status, name)
+    key, file = data_release.find_release_file(status, name)
     release = status.release
     file_name = f"{release.competition.slug}-{release.id}-{name.replace('/', '-')}"
     modified = release.finished_at or release.created_at

@@ -8,15 +8,15 @@ from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingVisitor, AppResponseCache, CurrentViewer
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.request_charges import charge_figures
 from api.http.routing import Router
 from api.insights.views import LabelChoice, Seed, ShownName
-from api.rendering.charts.captions import CHOICES, sentence_of, title_of
-from api.rendering.charts.insight_figures import FigureChart, figure_chart_of
+from api.rendering.charts.captions import CHOICES, build_sentence, build_title
+from api.rendering.charts.insight_figures import FigureChart, build_figure_chart
 from api.rendering.templates import BUILD_DIGEST, not_modified, page_from_cache, render, render_page
 from scorer.accounts.roles import is_organizer
-from scorer.archive.sprite_sheet import layout_of
+from scorer.archive.sprite_sheet import compute_layout
 from scorer.competitions.competition_state import CompetitionState, may_see_results, require_results
 from scorer.competitions.shown_tracks import visible_shown_tracks
 from scorer.db.tables import Account, ShownTrack
@@ -43,8 +43,8 @@ class Picture(NamedTuple):
     @classmethod
     def of(cls, figure: Figure) -> Self:
         names = figure.name, figure.track, figure.label, figure.shown
-        words = title_of(figure), sentence_of(figure)
-        return cls(*names, *words, figure.summary.statistics, figure_chart_of(figure))
+        words = build_title(figure), build_sentence(figure)
+        return cls(*names, *words, figure.summary.statistics, build_figure_chart(figure))
 
 
 @router.api_route("/competitions/{slug}/insights", methods=["GET", "HEAD"])
@@ -74,7 +74,7 @@ def show_insights(
     )
     shown = shown_track.name if shown_track else ""  # unknown names give the same response
     version = overview.insights_version(acting.session, state, acting.actor)
-    etag = etag_of(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed, shown)
+    etag = compute_etag(BUILD_DIGEST, version, state.competition.title, viewer_parts, track, label, seed, shown)
     if is_known(request, etag):
         return not_modified(etag)
 
@@ -82,7 +82,7 @@ def show_insights(
         values: dict[str, Any] = {"track": track, "label": label, "seed": seed, "shown": shown}
         values |= _values(acting.session, state, acting.actor, track=track)
         for name, make in parts.items():  # shared by all viewers with the same rights
-            part = cache.answer(acting.session, etag_of(name, BUILD_DIGEST, version, track, label, shown), make)
+            part = cache.answer(acting.session, compute_etag(name, BUILD_DIGEST, version, track, label, shown), make)
             values[name] = part.decode()
         return bytes(render_page("insights/show.html", viewer=viewer, now=acting.now, state=state, **values).body)
 
@@ -115,7 +115,7 @@ def _render_pictures(
 ) -> bytes:
     names = figures.FIGURES if may_see_results(state, account) else tuple(figures.SINGLE)
     charge_figures(request, account, len(names))
-    insights = overview.insights_of(session, state, account, label=label)
+    insights = overview.load_insights(session, state, account, label=label)
     # One at a time, to release the values of up to a million entries before the next figure.
     pictures = [Picture.of(figures.figure(session, insights, name, track=track, account=account)) for name in names]
     if shown is not None:
@@ -125,7 +125,7 @@ def _render_pictures(
 
 
 def _render_shared_submissions(session: Session, state: CompetitionState, account: Account | None) -> bytes:
-    shared = gallery.shared_submissions_of(session, state) if is_organizer(account, state.competition.id) else []
+    shared = gallery.load_shared_submissions(session, state) if is_organizer(account, state.competition.id) else []
     return render("insights/shared_submissions.html", shared_submissions=shared).encode()
 
 
@@ -136,5 +136,5 @@ def _values(session: Session, state: CompetitionState, account: Account | None, 
         "exhibits": gallery.gallery_entries(session, state, track, account=account)
         if account and is_organizer(account, state.competition.id)
         else [],
-        "layout": layout_of(state.competition.image_count, state.competition.image_size),
+        "layout": compute_layout(state.competition.image_count, state.competition.image_size),
     }

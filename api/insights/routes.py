@@ -9,13 +9,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from api.http.dependencies import ActingVisitor, AppResponseCache, Transaction, Transactions
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.paging import Paging
 from api.http.request_charges import charge_figures, charge_rows
 from api.http.routing import ApiRouter
 from api.insights.views import FigureLink, FigurePage, FigureView, LabelChoice, ShownName
 from api.openapi.files import UNCHANGED, also_as
-from api.rendering.charts.export import figure_csv_of, svg_of
+from api.rendering.charts.export import render_svg, stream_figure_csv
 from scorer.competitions.competition_state import CompetitionState, may_see_results
 from scorer.competitions.shown_tracks import named, visible_shown_tracks
 from scorer.insights import figures, overview
@@ -55,7 +55,7 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> FigurePage:
         for shown_track in visible_shown_tracks(acting.session, state, acting.actor)
     ]
     names = figures.FIGURES if everything else tuple(figures.SINGLE)
-    page = wanted.of_all([*(FigureLink.of(slug, name, everything=everything) for name in names), *shown])
+    page = wanted.slice_all([*(FigureLink.of(slug, name, everything=everything) for name in names), *shown])
     return FigurePage(figures=page.rows, next_after=page.next_after)
 
 
@@ -75,14 +75,14 @@ def show(
     state = standings.visible_state(acting, slug)
     query = _normalised(query, figure)
     version = overview.insights_version(acting.session, state, acting.actor)
-    headers = {**FIGURE_HEADERS, "ETag": etag_of(version, figure, query)}
+    headers = {**FIGURE_HEADERS, "ETag": compute_etag(version, figure, query)}
     if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
 
     def data() -> Figure:
         charge_figures(request, acting.actor, 1)
         only = query.track if figure in figures.SINGLE else None
-        insights = overview.insights_of(acting.session, state, acting.actor, label=query.label, track=only)
+        insights = overview.load_insights(acting.session, state, acting.actor, label=query.label, track=only)
         if figure != figures.SHOWN_TRACK_FIGURE:
             return figures.figure(acting.session, insights, figure, track=query.track, account=acting.actor)
         shown = named(visible_shown_tracks(acting.session, state, acting.actor), query.shown)
@@ -90,13 +90,15 @@ def show(
 
     headers |= {"Content-Type": MEDIA_TYPES[query.format], **_attached_as(slug, figure, query)}
     if may_see_results(state, acting.actor) and query.format != "svg":  # all entries are too many to cache
-        of_all = data()
-        charge_rows(request, acting.actor, len(of_all))
+        everyone = data()
+        charge_rows(request, acting.actor, len(everyone))
         if query.format == "csv":
-            return StreamingResponse(figure_csv_of(of_all, begin), headers=headers)
+            return StreamingResponse(stream_figure_csv(everyone, begin), headers=headers)
         # Cache the statistics, which take most of the time and few bytes.
-        head = cache.answer(acting.session, etag_of("head", headers["ETag"]), lambda: FigureView.head_of(slug, of_all))
-        return StreamingResponse(FigureView.json_of(head, of_all, begin), headers=headers)
+        head = cache.answer(
+            acting.session, compute_etag("head", headers["ETag"]), lambda: FigureView.build_json_head(slug, everyone)
+        )
+        return StreamingResponse(FigureView.stream_json(head, everyone, begin), headers=headers)
     body = cache.answer(
         acting.session,
         headers["ETag"],
@@ -119,10 +121,10 @@ def _pieces(
     slug: str, state: CompetitionState, figure: Figure, *, query: FigureQuery, begin: Transaction
 ) -> Iterator[bytes]:
     if query.format == "svg":
-        return iter([svg_of(figure, state.competition.title).encode()])
+        return iter([render_svg(figure, state.competition.title).encode()])
     if query.format == "csv":
-        return figure_csv_of(figure, begin)
-    return FigureView.json_of(FigureView.head_of(slug, figure), figure, begin)
+        return stream_figure_csv(figure, begin)
+    return FigureView.stream_json(FigureView.build_json_head(slug, figure), figure, begin)
 
 
 def _attached_as(slug: str, figure: str, query: FigureQuery) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
 from api.http.views import Page, RecordView
-from api.rendering.charts.captions import TITLES, sentence_of, shown_track_title, title_of
+from api.rendering.charts.captions import TITLES, build_sentence, build_title, shown_track_title
 from scorer.competitions.shown_tracks import NAME
 from scorer.insights.figures import PAIRED, Figure, Transaction
 from scorer.insights.gallery import GalleryEntry
@@ -57,16 +57,16 @@ class FigureView(BaseModel):
     rows: list[list[Any]]
 
     @classmethod
-    def head_of(cls, slug: str, figure: Figure) -> bytes:
+    def build_json_head(cls, slug: str, figure: Figure) -> bytes:
         """The beginning of a figure's JSON: everything except the last field, its rows."""
         fields = {name: getattr(figure, name) for name in ("track", "label", "shown", "tau", "columns")}
-        words = {"title": title_of(figure), "told": sentence_of(figure)}
+        words = {"title": build_title(figure), "told": build_sentence(figure)}
         view = cls(competition=slug, figure=figure.name, rows=[], **fields, **figure.summary._asdict(), **words)
         return view.model_dump_json().removesuffix("]}").encode()
 
     @classmethod
-    def json_of(cls, head: bytes, figure: Figure, begin: Transaction) -> Iterator[bytes]:
-        """A figure's JSON in chunks, because it may have a million rows. ``head`` comes from :meth:`head_of`."""
+    def stream_json(cls, head: bytes, figure: Figure, begin: Transaction) -> Iterator[bytes]:
+        """A figure's JSON in chunks, because it may have a million rows. ``head`` is of :meth:`build_json_head`."""
         yield head
         for number, rows in enumerate(figure.rows(begin)):
             yield (b"," if number else b"") + to_json(rows)[1:-1]
@@ -83,7 +83,7 @@ class ExhibitView(RecordView):
     images: str | None = Field(description="The address of 10 of its images side by side; null for an imported entry.")
 
     @classmethod
-    def of_entry(cls, slug: str, entry: GalleryEntry, seed: int) -> Self:
+    def from_entry(cls, slug: str, entry: GalleryEntry, seed: int) -> Self:
         submission = entry.submission
         path = f"/api/v1/competitions/{slug}/gallery/{submission.id}?seed={seed}"
         return cls.of(entry, submission_id=submission.id, images=path if submission.sprite_key else None)

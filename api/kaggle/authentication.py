@@ -24,8 +24,8 @@ from api.http.dependencies import (
     Viewer,
     account_with,
     acting_as,
+    find_token_viewer,
     identify_viewer,
-    viewer_of_token,
 )
 from api.http.problem_details import DATABASE_UNAVAILABLE, MAX_SHOWN_FAULTS, RETRY_SECONDS
 from api.http.routing import ApiRouter
@@ -53,7 +53,7 @@ class KaggleRoute(APIRoute):
             try:
                 return await handler(request)
             except KennelError as error:
-                return error_response_of(error, request)
+                return build_error_response(error, request)
             except RequestValidationError as error:
                 faults = [f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in error.errors()]
                 return error_response(ERROR_STATUS, _message_with_faults("The request is invalid.", faults))
@@ -79,19 +79,19 @@ def error_response(status: int, message: str) -> JSONResponse:
     return JSONResponse({"code": status, "message": message}, status)
 
 
-def error_response_of(error: KennelError, request: Request) -> JSONResponse:
+def build_error_response(error: KennelError, request: Request) -> JSONResponse:
     settings: Settings = request.app.state.settings
     message = error.message
     if error.slug == "rules-not-accepted":
         place = f"{settings.public_url}/competitions/{error.extra['competition']}#rules"
         message = f"Accept the rules of this competition first: {place}"
-    answer = error_response(_status_of(error, request), _message_with_faults(message, error.faults))
+    answer = error_response(_choose_status(error, request), _message_with_faults(message, error.faults))
     if answer.status_code == 429 and isinstance(error, TooMany):
         answer.headers["Retry-After"] = str(error.retry_after or 1)
     return answer
 
 
-def _status_of(error: KennelError, request: Request) -> int:
+def _choose_status(error: KennelError, request: Request) -> int:
     match error:
         case NotFound():
             return 404
@@ -107,7 +107,7 @@ def _message_with_faults(message: str, faults: tuple[str, ...] | list[str]) -> s
     return "\n  - ".join([message, *faults[:MAX_SHOWN_FAULTS]])
 
 
-def credentials_of(header: str) -> tuple[str | None, str]:
+def parse_credentials(header: str) -> tuple[str | None, str]:
     """The handle (or None) and the token of an ``Authorization`` header: ``Basic``, which the client uses for the key
     in
     ``kaggle.json``, or ``Bearer``. ``Unauthenticated`` for anything else."""
@@ -136,10 +136,10 @@ def authenticated_viewer(
     settings: AppSettings,
 ) -> Viewer:
     """The viewer of an API token. Cookies are ignored, so CSRF is impossible."""
-    handle, secret = credentials_of(request.headers.get("authorization", ""))
+    handle, secret = parse_credentials(request.headers.get("authorization", ""))
 
     def find_viewer(session: Session) -> Viewer:
-        viewer = viewer_of_token(session, secret, moment)
+        viewer = find_token_viewer(session, secret, moment)
         if handle is not None and handle.lower() != viewer.account.handle.lower():
             raise Unauthenticated(
                 "bad-token", f"This token does not belong to {handle!r}. Set KAGGLE_USERNAME to your handle."
@@ -166,7 +166,7 @@ ActingReader = Annotated[Acting, Depends(acting_as(reader))]
 ActingSubmitter = Annotated[Acting, Depends(acting_as(submitter))]
 
 
-def absolute_url_of(request: Request, path: str, settings: Settings) -> str:
+def build_absolute_url(request: Request, path: str, settings: Settings) -> str:
     """An absolute URL that this client can reach. It starts with ``public_url``, which includes TLS and a path prefix,
     if its host is the request's; otherwise with the request's own host."""
     requested = request.base_url
@@ -184,7 +184,7 @@ def introspect_token(
     """The owner of a token. Unknown tokens are not active and count for a rate limit."""
 
     def find_viewer(session: Session) -> Viewer:
-        return viewer_of_token(session, body.token, now)
+        return find_token_viewer(session, body.token, now)
 
     try:
         viewer = identify_viewer(find_viewer, begin, rates, browser=browser, policy="nobody")

@@ -30,7 +30,7 @@ from api.kaggle.schemas import (
     LeaderboardRow,
     PageRequest,
 )
-from api.leaderboard.views import board_csv_of
+from api.leaderboard.views import stream_board_csv
 from scorer.acting import Acting
 from scorer.competitions import competition_state, data_files
 from scorer.competitions.competition_state import CompetitionState
@@ -63,7 +63,7 @@ def list_competitions(body: CompetitionsRequest, acting: ActingReader, settings:
     )
     begin = int(body.page_token) if body.page_token else (max(body.page, 1) - 1) * body.page_size
     end = begin + body.page_size
-    states = competition_state.states_of(
+    states = competition_state.load_states(
         acting.session, [competition.id for competition in wanted[begin:end]], acting.now
     )
     teams = standings.count_teams(acting.session, states)
@@ -81,7 +81,7 @@ def _ordered(
 ) -> Sequence[ListedCompetition]:
     if body.sort_by == BY_TEAMS:
         teams = standings.count_teams(
-            session, competition_state.states_of(session, [competition.id for competition in listed], now)
+            session, competition_state.load_states(session, [competition.id for competition in listed], now)
         )
         return sorted(listed, key=lambda competition: teams[competition.id], reverse=True)
     descending = DEADLINE_ORDERS.get(body.sort_by)
@@ -122,12 +122,12 @@ def _competition(
         reward=", ".join(prize["amount"] for prize in sorted(competition.prizes, key=itemgetter("place"))),
         team_count=teams[competition.id],
         user_has_entered=has_entered,
-        user_rank=standings.rank_of(session, state, _track_of(state), account=account) if has_entered else None,
+        user_rank=standings.load_rank(session, state, _board_track(state), account=account) if has_entered else None,
         max_daily_submissions=competition.daily_limit or 0,
     )
 
 
-def _track_of(state: CompetitionState, *, public: bool = False) -> TrackKind:
+def _board_track(state: CompetitionState, *, public: bool = False) -> TrackKind:
     """The track of the board: private once it is published, also for organizers, unless ``public`` is requested."""
     return "private" if state.published and not public else "public"
 
@@ -135,7 +135,7 @@ def _track_of(state: CompetitionState, *, public: bool = False) -> TrackKind:
 @router.post(f"{SERVICE}/GetLeaderboard")
 def get_leaderboard(body: LeaderboardRequest, acting: ActingReader) -> LeaderboardResponse:
     state = competition_state.visible_state(acting, body.competition_name)
-    kind = _track_of(state, public=body.override_public)
+    kind = _board_track(state, public=body.override_public)
     after = int(body.page_token or 0)
     board = standings.standings(acting.session, state, kind, account=acting.actor)
     places = board.board(acting.session, after, body.page_size).places
@@ -165,16 +165,16 @@ def download_leaderboard(
     """The complete board: a zip with the CSV of the JSON API."""
     with begin() as session:
         state = competition_state.visible_state(Acting(session, account, now), body.competition_name)
-        kind = _track_of(state)
+        kind = _board_track(state)
         slug = state.competition.slug
         board = standings.standings(session, state, kind, account=account)
     charge_rows(request, account, len(board.ranks))
-    content = _zip_of(f"{slug}-{kind}.csv", b"".join(board_csv_of(board, begin)))
+    content = _build_zip(f"{slug}-{kind}.csv", b"".join(stream_board_csv(board, begin)))
     headers = {"Content-Disposition": f'attachment; filename="{slug}.zip"', "Cache-Control": "private, no-store"}
     return Response(content, media_type="application/zip", headers=headers)
 
 
-def _zip_of(name: str, text: bytes) -> bytes:
+def _build_zip(name: str, text: bytes) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, text)
@@ -189,12 +189,12 @@ def list_data_files(body: PageRequest, acting: ActingReader) -> DataFilesRespons
     files = state.files[begin:]
     page = files[: body.page_size]
     return DataFilesResponse(
-        files=[_message_of(file) for file in page],
+        files=[_data_file_message(file) for file in page],
         next_page_token=str(begin + len(page)) if len(files) > len(page) else "",
     )
 
 
-def _message_of(file: DataFile) -> DataFileMessage:
+def _data_file_message(file: DataFile) -> DataFileMessage:
     return DataFileMessage(ref=file.name, name=file.name, total_bytes=file.bytes, creation_date=file.created_at)
 
 

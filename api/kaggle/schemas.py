@@ -48,7 +48,7 @@ class StartUploadRequest(CompetitionRequest):
     file_name: str = "submission.zip"
 
     @property
-    def kept_name(self) -> str:
+    def stored_name(self) -> str:
         """The end of the name, cut to the maximum length."""
         return self.file_name[-MAX_NAME_LENGTH:]
 

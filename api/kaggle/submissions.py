@@ -21,7 +21,7 @@ from api.http.dependencies import (
     utc_now,
 )
 from api.http.multipart import drain
-from api.http.rate_limits import network_of
+from api.http.rate_limits import find_network
 from api.http.request_bodies import streamed_body
 from api.kaggle.authentication import (
     SERVICE,
@@ -29,8 +29,8 @@ from api.kaggle.authentication import (
     ActingSubmitter,
     KaggleRouter,
     Submitter,
-    absolute_url_of,
-    credentials_of,
+    build_absolute_url,
+    parse_credentials,
 )
 from api.kaggle.schemas import (
     CompetitionRequest,
@@ -52,7 +52,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission, Upload
 from scorer.db.teams.merges import current_team
 from scorer.errors import Conflict, Unavailable
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 from scorer.leaderboard import submission_scores
 from scorer.leaderboard.submission_scores import JudgedMeasurement
 from scorer.lifecycle import PENDING, Phase, Status
@@ -62,7 +62,7 @@ from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
 from scorer.teams import quotas
 from scorer.teams.quotas import Quota, Refusal
-from scorer.teams.storage import limits_of
+from scorer.teams.storage import build_upload_limits
 
 router = KaggleRouter()
 
@@ -96,7 +96,7 @@ def _entry(
 ) -> SubmissionMessage:
     judged = {
         measurement.track: measurement
-        for measurement in submission_scores.measurements_of(session, submission, account, ranked=False)
+        for measurement in submission_scores.load_measurements(session, submission, account, ranked=False)
     }
     decimals = state.competition.score_decimals
     public = judged.get("public")
@@ -141,7 +141,7 @@ def _error(submission: Submission, public: JudgedMeasurement | None) -> str:
 def get_submission_limits(body: CompetitionRequest, acting: ActingReader) -> LimitsResponse:
     """The entries that the team has made and can make now."""
     state = competition_state.visible_state(acting, body.competition_name)
-    quota = quotas.quota_of(acting.session, state, acting.actor, now=acting.now)
+    quota = quotas.load_quota(acting.session, state, acting.actor, now=acting.now)
     return LimitsResponse(
         num_today=quota.usage.charged,
         num_total=quotas.count_entries(acting.session, state, acting.actor),
@@ -182,10 +182,10 @@ def start_upload(
     bytes."""
     secret = secrets.token_urlsafe(32)
     wanted = UploadRequest(
-        NewSubmission(body.kept_name), body.content_length, method="wire", put_digest=digest_of(secret)
+        NewSubmission(body.stored_name), body.content_length, method="wire", put_digest=hash_secret(secret)
     )
     upload = begin_upload(acting, body.competition_name, wanted, settings=settings)
-    url = absolute_url_of(request, f"/api/v1{BYTES}/{upload.id}", settings)
+    url = build_absolute_url(request, f"/api/v1{BYTES}/{upload.id}", settings)
     return StartUploadResponse(token=upload.id, create_url=url.replace("://", f"://{UPLOAD_USER}:{secret}@", 1))
 
 
@@ -201,8 +201,8 @@ async def receive_upload(
 ) -> Response:
     """Receive all bytes of an upload, authorised by its secret. After a lost connection, the client starts again from
     the first byte, so earlier bytes are dropped."""
-    await run_in_threadpool(rates.hit, "request", "address", network_of(browser.address))
-    _, secret = credentials_of(request.headers.get("authorization", ""))
+    await run_in_threadpool(rates.hit, "request", "address", find_network(browser.address))
+    _, secret = parse_credentials(request.headers.get("authorization", ""))
     writer = secrets.token_hex(8)
     upload = await run_in_threadpool(_restart_upload, begin, store, upload_id, secret=secret, writer=writer)
     chunks = streamed_body(request, upload.account_id)
@@ -212,7 +212,7 @@ async def receive_upload(
         await drain(chunks, upload.length)
     else:
         life = timedelta(seconds=settings.upload_life_seconds)
-        appender = Appender(begin, store, upload, writer, 0, life, limits_of(settings), utc_now)
+        appender = Appender(begin, store, upload, writer, 0, life, build_upload_limits(settings), utc_now)
         await appender.append(chunks)
         if appender.offset != upload.length:
             raise Conflict(

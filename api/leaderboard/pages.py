@@ -16,12 +16,12 @@ from api.http.dependencies import (
     DbSession,
     Viewer,
 )
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.request_charges import charge_past_board
 from api.http.routing import Router
 from api.leaderboard.uncertainty import BOARD_UNCERTAINTY, uncertainty_json
 from api.rendering import formatting, templates
-from api.rendering.timeline import timeline_of
+from api.rendering.timeline import build_timeline
 from scorer.accounts import roles
 from scorer.acting import Acting
 from scorer.competitions import appeal_windows
@@ -68,7 +68,7 @@ class BoardQuery(BaseModel):
     as_of: AsOfTime = None
     columns: Annotated[list[str], Field(max_length=MAX_SHOWN_TRACKS)] = []
 
-    def track_of(self, state: CompetitionState) -> TrackKind:
+    def choose_track(self, state: CompetitionState) -> TrackKind:
         return self.track or ("public" if self.late else state.first_board)
 
 
@@ -100,7 +100,7 @@ class BoardTab:
         return f"track={self.track}" + ("&late=true" if self.late else "")
 
 
-def board_tabs_of(state: CompetitionState, account: Account | None, now: datetime, *, late: bool) -> list[BoardTab]:
+def build_board_tabs(state: CompetitionState, account: Account | None, now: datetime, *, late: bool) -> list[BoardTab]:
     """The tabs of the boards that this person may see; empty if only the public one. ``late``: the page shows the late
     board, so it always gets a tab."""
     kinds: list[TrackKind] = ["public", "private"] if may_see_private(state, account) else ["public"]
@@ -111,7 +111,7 @@ def board_tabs_of(state: CompetitionState, account: Account | None, now: datetim
     return tabs if len(tabs) > 1 else []
 
 
-def board_page_of(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> BoardPage:
+def build_board_page(board: Board, *, after: int = 0, size: int = PAGE_SIZE) -> BoardPage:
     """The page of ``size`` places after rank ``after``.
 
     ``board`` has up to ``size + 1`` places. The last one shows whether there is a next page, and which benchmarks
@@ -150,7 +150,7 @@ def board_values(acting: Acting[Account | None], state: CompetitionState, query:
     board = standings.standings(
         acting.session,
         state,
-        query.track_of(state),
+        query.choose_track(state),
         account=acting.actor,
         late=query.late,
         as_of=query.as_of,
@@ -159,18 +159,18 @@ def board_values(acting: Acting[Account | None], state: CompetitionState, query:
     ).board(acting.session, after, PAGE_SIZE + 1)
     return {
         "state": state,
-        "storage": storage.usage_of_competition(acting.session, state.competition, acting.now) if organizes else None,
+        "storage": storage.load_competition_usage(acting.session, state.competition, acting.now) if organizes else None,
         "board": board,
-        "page": board_page_of(board, after=after),
+        "page": build_board_page(board, after=after),
         "shown_tracks": [(shown, find_metric(shown.metric)) for shown in board.shown_tracks],
         "columns": [shown.name for shown in board.shown_tracks if shown.name in query.columns],
         "deadline": formatting.deadline(state, acting.now),
-        "timeline": timeline_of(state),
-        "window": appeal_windows.window_of(state),
+        "timeline": build_timeline(state),
+        "window": appeal_windows.compute_window(state),
         "appeals_end": appeal_windows.appeals_end(acting.session, state),
         "winners": [place for place in board.places if place.rank <= PODIUM or place.prize],
         "former": board_versions.former_version(state),
-        "tabs": board_tabs_of(state, acting.actor, acting.now, late=query.late),
+        "tabs": build_board_tabs(state, acting.actor, acting.now, late=query.late),
         "medals": [(medal, state.competition.medals.get(medal, 0)) for medal in MEDALS],
         "page_size": PAGE_SIZE,
         "search": search,
@@ -209,7 +209,7 @@ def show_uncertainty(
     state = standings.visible_state(acting, slug)
     track = track or state.first_board
     version, body = uncertainty_json(acting.session, state, track, account=acting.actor, cache=cache)
-    etag = etag_of(*etag_parts(acting.session, state, track, viewer=viewer, now=acting.now), version)
+    etag = compute_etag(*etag_parts(acting.session, state, track, viewer=viewer, now=acting.now), version)
     if is_known(request, etag):
         return templates.not_modified(etag)
 

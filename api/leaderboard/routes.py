@@ -11,7 +11,7 @@ from api.http.dependencies import (
     AppResponseCache,
     Transactions,
 )
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.request_charges import charge_past_board, charge_rows
 from api.http.routing import ApiRouter
 from api.http.views import shown_track_view
@@ -24,7 +24,7 @@ from api.leaderboard.views import (
     CopyView,
     DisqualifiedView,
     PlaceView,
-    board_csv_of,
+    stream_board_csv,
 )
 from api.openapi.files import UNCHANGED, also_as
 from scorer.accounts.roles import is_organizer
@@ -91,7 +91,7 @@ def show(
     as_csv = query.wants_csv(accept)
     for state in standings.states_to_show(acting, slug):
         version = standings.board_version(acting.session, state, query.track, account=acting.actor, now=acting.now)
-        etag = etag_of(version, as_csv, query.inputs(as_csv=as_csv))
+        etag = compute_etag(version, as_csv, query.inputs(as_csv=as_csv))
         headers = _headers(slug, query, etag, as_csv=as_csv)
         if is_known(request, etag):
             return Response(status_code=304, headers=headers)
@@ -103,7 +103,7 @@ def show(
         return Response(body, headers=headers)
     board = _standings(acting, state, query)
     charge_rows(request, acting.actor, len(board.ranks))
-    return StreamingResponse(cache.stream(etag, lambda: board_csv_of(board, begin)), headers=headers)
+    return StreamingResponse(cache.stream(etag, lambda: stream_board_csv(board, begin)), headers=headers)
 
 
 def _headers(slug: str, query: BoardQuery, etag: str, *, as_csv: bool) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from pydantic import TypeAdapter
 from sqlalchemy.orm import Session
 
-from api.http.etags import etag_of
+from api.http.etags import compute_etag
 from api.http.response_cache import ResponseCache
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account
@@ -18,7 +18,7 @@ def uncertainty_json(
     session: Session, state: CompetitionState, track: TrackKind, *, account: Account | None, cache: ResponseCache
 ) -> tuple[str, bytes]:
     """The ETag and the body, a :class:`BoardUncertainty`; ``Forbidden`` for the private track before publication."""
-    etag = etag_of("uncertainty", uncertainty.uncertainty_version(session, state, track, account=account))
+    etag = compute_etag("uncertainty", uncertainty.uncertainty_version(session, state, track, account=account))
 
     def body() -> bytes:
         return BOARD_UNCERTAINTY.dump_json(uncertainty.board_uncertainty(session, state, track, account=account))

@@ -117,16 +117,16 @@ FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
 ORGANIZER_COLUMNS = ("submission_id", "label")
 
 
-def board_csv_of(board: BoardReader, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
+def stream_board_csv(board: BoardReader, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[bytes]:
     """A board as CSV in chunks: a header, then one line per place, with the entry for organizers. A shown track
     ``name`` has the columns ``shown_name`` and ``shown_name_se`` (its standard error)."""
     columns: Sequence[str] = FINAL_COLUMNS if board.track.kind == "private" else COLUMNS
     if board.organizer:
         columns = (*columns, *ORGANIZER_COLUMNS)
     shown = [shown.name for shown in board.shown]
-    yield _csv_of([[*columns, *(f"shown_{name}{suffix}" for name in shown for suffix in ("", "_se"))]])
+    yield _to_csv([[*columns, *(f"shown_{name}{suffix}" for name in shown for suffix in ("", "_se"))]])
     for places in board.places(begin):
-        yield _csv_of([*_cells(place, columns), *_shown_cells(place, shown)] for place in places)
+        yield _to_csv([*_cells(place, columns), *_shown_cells(place, shown)] for place in places)
 
 
 def _cells(place: Place, columns: Iterable[str]) -> list[object]:
@@ -139,7 +139,7 @@ def _shown_cells(place: Place, names: Iterable[str]) -> Iterator[float | None]:
         yield from place.shown.get(name, (None, None))
 
 
-def _csv_of(lines: Iterable[Sequence[object]]) -> bytes:
+def _to_csv(lines: Iterable[Sequence[object]]) -> bytes:
     file = io.StringIO()
     csv.writer(file, lineterminator="\r\n").writerows(lines)
     return file.getvalue().encode()

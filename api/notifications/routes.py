@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from api.http.dependencies import ActingSubmitter, CurrentUser, DbSession, RowId, Submitter
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.notifications.views import MailChoices, NoticePage, NoticeView, ReadMark
@@ -26,10 +26,10 @@ def index(
 ) -> NoticePage | Response:
     """List your notices, newest first."""
     newest = notices_page(session, account.id, before=wanted.after, limit=wanted.one_more, unread=unread)
-    rows, next_after = wanted.of_following(newest, lambda notice: notice.id)
+    rows, next_after = wanted.slice_following(newest, lambda notice: notice.id)
     views = [NoticeView.model_validate(notice) for notice in rows]
     page = NoticePage(notices=views, unread=count_unread(session, account.id), next_after=next_after)
-    etag = etag_of(account.id, page.model_dump_json())
+    etag = compute_etag(account.id, page.model_dump_json())
     headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)

@@ -49,10 +49,10 @@ def _api_routes(app: FastAPI) -> Iterator[RouteContext]:
 
 
 def _describe(operation: dict[str, Any], route: RouteContext, method: str) -> None:
-    errors: Mapping[str, Any] = problem_responses.responses_of(route, method, has_body="requestBody" in operation)
+    errors: Mapping[str, Any] = problem_responses.build_responses(route, method, has_body="requestBody" in operation)
     operation["summary"] = _headline(operation["description"])
     operation["responses"] = {**operation["responses"], **errors}
-    operation["security"] = security.security_of(route, method)
+    operation["security"] = security.build_security(route, method)
     for parameter in operation.get("parameters", ()):
         describe_parameter(parameter)
 

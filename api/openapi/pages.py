@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from api.http.dependencies import AppSettings
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.routing import Router
 from api.rendering.templates import cached_page, not_modified, render
 
@@ -26,32 +26,32 @@ def operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[Operation]]
     return dict(sorted(groups.items()))
 
 
-def type_of(schema: Mapping[str, Any]) -> str:
+def describe_type(schema: Mapping[str, Any]) -> str:
     """A short description of a schema: ``list of TeamView``, ``string or null``."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     for combined in ("anyOf", "oneOf", "allOf"):
         if combined in schema:
-            return " or ".join(dict.fromkeys(type_of(part) for part in schema[combined]))
+            return " or ".join(dict.fromkeys(describe_type(part) for part in schema[combined]))
     if "enum" in schema or "const" in schema:
         return ", ".join(f"“{value}”" for value in schema.get("enum", [schema.get("const")]))
     if schema.get("type") == "array":
-        return f"list of {type_of(schema.get('items', {}))}"
+        return f"list of {describe_type(schema.get('items', {}))}"
     if schema.get("format") == "binary":
         return "file"
     return str(schema.get("format") or schema.get("type") or "anything")
 
 
-def content_of(described: Mapping[str, Any]) -> str:
+def describe_content(described: Mapping[str, Any]) -> str:
     """A short description of the types of a body or response; may be empty."""
     contents = described.get("content", {})
-    kinds = {media_type: type_of(content.get("schema", {})) for media_type, content in contents.items()}
+    kinds = {media_type: describe_type(content.get("schema", {})) for media_type, content in contents.items()}
     return ", ".join(
         kind if media_type.endswith("json") else f"{kind} ({media_type})" for media_type, kind in kinds.items()
     )
 
 
-def callers_of(security: Sequence[Mapping[str, Any]]) -> str:
+def describe_callers(security: Sequence[Mapping[str, Any]]) -> str:
     """A short description of who may call an operation."""
     if not security:
         return "anybody"
@@ -68,12 +68,12 @@ router = Router(include_in_schema=False)
 @router.api_route("/api-reference", methods=["GET", "HEAD"])
 def show_api_reference(request: Request) -> Response:
     """All operations and schemas, for everybody."""
-    page, etag = _page_of(request.app)
+    page, etag = _render_document(request.app)
     return not_modified(etag) if is_known(request, etag) else cached_page(page, etag)
 
 
 @lru_cache(maxsize=1)
-def _page_of(app: FastAPI) -> tuple[bytes, str]:
+def _render_document(app: FastAPI) -> tuple[bytes, str]:
     """The page and its ETag, which are the same for everybody during the life of the process."""
     document = app.openapi()
     page = render(
@@ -82,12 +82,12 @@ def _page_of(app: FastAPI) -> tuple[bytes, str]:
         show_account_nav=False,
         operations=operations_by_tag(document),
         components=document["components"],
-        type_of=type_of,
-        content_of=content_of,
-        callers_of=callers_of,
+        describe_type=describe_type,
+        describe_content=describe_content,
+        describe_callers=describe_callers,
         document=app.openapi_url,
     ).encode()
-    return page, etag_of(page)
+    return page, compute_etag(page)
 
 
 @router.api_route("/llms.txt", methods=["GET", "HEAD"])

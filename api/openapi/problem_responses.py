@@ -78,7 +78,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"$ref": f"#/components/responses/{component_name(status)}"} for status in statuses}
 
 
-def responses_of(route: RouteContext, method: str, *, has_body: bool) -> dict[str, Any]:
+def build_responses(route: RouteContext, method: str, *, has_body: bool) -> dict[str, Any]:
     """The errors of an operation by status, with ``5XX`` for internal errors."""
     names = {str(status): component_name(status) for status in sorted(set(_statuses(route, method, has_body)))}
     names["5XX"] = "Problem"

@@ -12,13 +12,13 @@ from api.http.csrf import SAFE_METHODS
 
 def depends_on(route: RouteContext, function: Callable[..., Any]) -> bool:
     """True if ``function`` is among the route's dependencies, including nested ones."""
-    return any(dependant.call is function for dependant in _all_of(route.dependant))
+    return any(dependant.call is function for dependant in _walk_dependencies(route.dependant))
 
 
-def _all_of(dependant: Dependant) -> Iterator[Dependant]:
+def _walk_dependencies(dependant: Dependant) -> Iterator[Dependant]:
     for part in dependant.dependencies:
         yield part
-        yield from _all_of(part)
+        yield from _walk_dependencies(part)
 
 
 TOKEN, SESSION, CSRF, RATING_LINK = "token", "session", "csrf", "rating-link"
@@ -49,7 +49,7 @@ SCHEMES: Final[Mapping[str, Any]] = {
 Requirement = dict[str, list[str]]
 
 
-def security_of(route: RouteContext, method: str) -> list[Requirement]:
+def build_security(route: RouteContext, method: str) -> list[Requirement]:
     """The alternative requirements of an operation. The list is empty if callers are never identified, and contains an
     empty requirement if visitors may also call the operation."""
     if depends_on(route, session_cookies.rater_secret):

@@ -72,7 +72,7 @@ RECOVERY_NUMBERS = {
     "recovery_power": "Detectable share",
 }
 """Names of the latent-recovery quantities that pages show as numbers."""
-FIRST_OF_RECOVERY = ("recovery_gap", "recovery_ks", "recovery_near_gap", "recovery_power")
+FIRST_RECOVERY_FINDINGS = ("recovery_gap", "recovery_ks", "recovery_near_gap", "recovery_power")
 """The quantities with sentences that are visible without unfolding anything."""
 FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4

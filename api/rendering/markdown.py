@@ -45,19 +45,19 @@ def _image(renderer: RendererHTML, tokens: list[Token], index: int, options: Any
 _PARSER = _parser()
 
 
-def html_of(text: str) -> Markup:
+def render_html(text: str) -> Markup:
     return _rendered(_PARSER.parse(text))
 
 
-def summary_of(text: str) -> str:
+def summarise_text(text: str) -> str:
     """The first paragraph as one line of plain text, shortened at a word; empty if there is none."""
     tokens = _PARSER.parse(text)
     line = next((_line(tokens[i + 1]) for i, token in enumerate(tokens) if token.type == "paragraph_open"), "")
     return line if len(line) <= SUMMARY_LENGTH else line[:SUMMARY_LENGTH].rsplit(" ", 1)[0] + " …"
 
 
-def rest_of(text: str) -> Markup:
-    """The text as HTML, without its first paragraph if ``summary_of`` returns that in full."""
+def render_rest(text: str) -> Markup:
+    """The text as HTML, without its first paragraph if ``summarise_text`` returns that in full."""
     tokens = _PARSER.parse(text)
     is_in_summary = tokens and tokens[0].type == "paragraph_open" and len(_line(tokens[1])) <= SUMMARY_LENGTH
     return _rendered(tokens[PARAGRAPH if is_in_summary else 0 :])

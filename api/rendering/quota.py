@@ -14,7 +14,7 @@ class QuotaMessage:
     moment: datetime | None = None
 
 
-def quota_message_of(quota: Quota) -> QuotaMessage:
+def describe_quota(quota: Quota) -> QuotaMessage:
     """How many entries are left today, and when the quota resets: ``3 of 5 entries left today, resets to 5 at``."""
     limits, left = quota.limits, quota.remaining
     usage = "No daily limit" if left is None else f"{left} of {limits.daily_limit} entries left today"

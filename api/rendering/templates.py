@@ -11,7 +11,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Viewer
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.response_cache import ResponseCache
 from api.http.routing import Router
 from api.http.security_headers import PAGE_HEADERS
@@ -68,7 +68,9 @@ def _environment() -> Environment:
         is_reviewer=is_reviewer,
         may_open_competitions=may_open_competitions,
     )
-    environment.filters.update(markdown=markdown.html_of, summary=markdown.summary_of, rest=markdown.rest_of)
+    environment.filters.update(
+        markdown=markdown.render_html, summary=markdown.summarise_text, rest=markdown.render_rest
+    )
     return environment
 
 
@@ -131,7 +133,7 @@ def static_file(name: str, request: Request) -> Response:
     """A stylesheet, script or image from the ``static`` folder; no other file is served."""
     if name not in STATIC_FILES:
         raise HTTPException(404, "There is no file with this name.")
-    etag = etag_of(STATIC_FILES[name])
+    etag = compute_etag(STATIC_FILES[name])
     current = request.query_params.get("v") == _digest(STATIC_FILES[name])
     cache_control = "public, max-age=31536000, immutable" if current else "no-cache"
     headers = {**PAGE_HEADERS, "Cache-Control": cache_control, "ETag": etag}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from api.rendering.formatting import counted
-from scorer.competitions.appeal_windows import newest_provisional, window_of
+from scorer.competitions.appeal_windows import compute_window, newest_provisional
 from scorer.competitions.competition_state import CompetitionState, grace_end
 from scorer.lifecycle import Phase
 
@@ -22,7 +22,7 @@ class TimelineStep:
     """Other events at known times, each as the start of a sentence that ends with the time."""
 
 
-def timeline_of(state: CompetitionState) -> list[TimelineStep]:
+def build_timeline(state: CompetitionState) -> list[TimelineStep]:
     """From the opening to the final board."""
     return [_open(state), _review(state), _provisional(state), _final(state)]
 
@@ -63,7 +63,7 @@ def _provisional(state: CompetitionState) -> TimelineStep:
     act = newest_provisional(state)
     if act is None or not state.published:
         return TimelineStep(Phase.PROVISIONAL, "Provisional board", words)
-    return TimelineStep(Phase.PROVISIONAL, "Provisional board", words, act.created_at, window_of(state).ends)
+    return TimelineStep(Phase.PROVISIONAL, "Provisional board", words, act.created_at, compute_window(state).ends)
 
 
 def _final(state: CompetitionState) -> TimelineStep:

@@ -27,7 +27,7 @@ MAX_SUBMISSIONS = 100_000
 @router.api_route("/competitions/{slug}/rescoring", methods=["GET", "HEAD"])
 def list_campaigns(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
     """All campaigns, and the form to start one."""
-    return _list_page(acting, competition_state.state_of(acting.session, slug, acting.now), viewer)
+    return _list_page(acting, competition_state.load_state(acting.session, slug, acting.now), viewer)
 
 
 def _list_page(acting: Acting, state: CompetitionState, viewer: Viewer, **outcome: Any) -> Response:
@@ -47,7 +47,7 @@ def _list_page(acting: Acting, state: CompetitionState, viewer: Viewer, **outcom
 
 @router.post("/competitions/{slug}/rescoring")
 def start(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     with refusal_on(_list_page, acting, state, viewer):
         campaign = campaigns.start(acting, state, _wanted(fields), weights=settings.weights_sha256)
     return see_other(f"/competitions/{slug}/rescoring/{campaign.id}")
@@ -74,7 +74,7 @@ def show_campaign(
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
     """A campaign's progress, the preview of a switch, and the form for decisions."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     return _campaign_page(acting, state, campaign_id, viewer=viewer, tau=tau)
 
 
@@ -87,8 +87,8 @@ def _campaign_page(
     tau: float | None = None,
     **outcome: Any,
 ) -> Response:
-    campaign = campaign_status.campaign_of(acting.session, state, campaign_id)
-    status = campaign_status.status_of(acting.session, campaign)
+    campaign = campaign_status.find_campaign(acting.session, state, campaign_id)
+    status = campaign_status.load_status(acting.session, campaign)
     shown: dict[str, Any] = {"preview": None, "refusal": None}
     is_over = status.state == "cancelled" or status.track.kind == "former"
     if status.difference.measured and not is_over:
@@ -111,7 +111,7 @@ def _campaign_page(
 
 @router.post("/competitions/{slug}/rescoring/{campaign_id}")
 def decide(slug: str, campaign_id: int, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     reason = text(fields, "reason", max_length=2000).strip()
     with refusal_on(_campaign_page, acting, state, campaign_id, viewer=viewer):
         require_reason(reason)

@@ -15,7 +15,7 @@ from api.rescoring.views import (
     NewCampaignBody,
     campaign_view,
 )
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.rescoring import campaign_status, campaigns, switching
 from scorer.rescoring.preview import SwitchPreview, preview
 
@@ -25,8 +25,8 @@ router = ApiRouter(prefix="/competitions/{slug}/rescoring", tags=["rescoring"])
 @router.get("")
 def list_campaigns(slug: str, acting: ActingOrganizer, wanted: Paging) -> CampaignPage:
     """List the rescoring campaigns of a competition, newest first."""
-    state = state_of(acting.session, slug, acting.now)
-    page = wanted.of_all(campaign_status.list_campaigns(acting.session, state))
+    state = load_state(acting.session, slug, acting.now)
+    page = wanted.slice_all(campaign_status.list_campaigns(acting.session, state))
     views = [campaign_view(acting.session, state, status) for status in page.rows]
     return CampaignPage(campaigns=views, next_after=page.next_after)
 
@@ -36,15 +36,15 @@ def start(slug: str, body: NewCampaignBody, acting: ActingOrganizer, settings: A
     """Start a rescoring campaign: entries of a track are measured again when no other jobs wait. No board changes until
     a switch."""
     wanted = campaigns.NewCampaign(**body.model_dump())
-    state, weights = state_of(acting.session, slug, acting.now), settings.weights_sha256
+    state, weights = load_state(acting.session, slug, acting.now), settings.weights_sha256
     campaign = campaigns.start(acting, state, wanted, weights=weights)
-    return campaign_view(acting.session, state, campaign_status.status_of(acting.session, campaign))
+    return campaign_view(acting.session, state, campaign_status.load_status(acting.session, campaign))
 
 
 @router.get("/{campaign_id}")
 def get_campaign(slug: str, campaign_id: int, acting: ActingOrganizer) -> CampaignView:
     """Get a campaign's progress, and how its measurements differ from the previous ones."""
-    return _view(acting.session, state_of(acting.session, slug, acting.now), campaign_id)
+    return _view(acting.session, load_state(acting.session, slug, acting.now), campaign_id)
 
 
 @router.get("/{campaign_id}/preview")
@@ -55,8 +55,8 @@ def preview_switch(
     tau: Annotated[float | None, Query(ge=0, le=2, description="The threshold for the switch.")] = None,
 ) -> SwitchPreview:
     """Preview the ranks, medals and prizes that a switch or its undo would change."""
-    state = state_of(acting.session, slug, acting.now)
-    campaign = campaign_status.campaign_of(acting.session, state, campaign_id)
+    state = load_state(acting.session, slug, acting.now)
+    campaign = campaign_status.find_campaign(acting.session, state, campaign_id)
     return preview(acting.session, state, campaign, tau=tau)
 
 
@@ -64,11 +64,11 @@ def preview_switch(
 def decide(slug: str, campaign_id: int, body: CampaignDecision, acting: ActingOrganizer) -> CampaignView:
     """Pause, resume or cancel a campaign, switch to its measurements, or undo a switch. The request fails with 409 if
     the campaign's state does not allow the decision, and for a switch while the final board is published."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     switching.decide(acting, state, campaign_id, **body.model_dump())
     return _view(acting.session, state, campaign_id)
 
 
 def _view(session: Session, state: CompetitionState, campaign_id: int) -> CampaignView:
-    campaign = campaign_status.campaign_of(session, state, campaign_id)
-    return campaign_view(session, state, campaign_status.status_of(session, campaign))
+    campaign = campaign_status.find_campaign(session, state, campaign_id)
+    return campaign_view(session, state, campaign_status.load_status(session, campaign))

@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import Transaction, utc_now
-from api.http.received_blobs import reads_limited, receive_blob, require_clean, unused_key_of
+from api.http.received_blobs import find_unused_key, reads_limited, receive_blob, require_clean
 from api.http.right_clock import require_right_clock
 from api.submissions.views import CodeView, code_view
 from scorer.acting import Acting
@@ -49,7 +49,7 @@ async def store_code(
             submission = code_uploads.require_code_change(Acting(session, account, now), submission_id)
             code_uploads.require_room_for_code(Acting(session, account, now), submission, limits, wanted=declared or 0)
 
-    limits = storage.limits_of(settings)
+    limits = storage.build_upload_limits(settings)
     require_bytes(declared, code_uploads.MAX_CODE_BYTES)
     await run_in_threadpool(admit, utc_now())
     key = f"code/{submission_id}/{secrets.token_hex(8)}"
@@ -57,7 +57,7 @@ async def store_code(
     def accept(received: ReceivedBlob, now: datetime) -> tuple[CodeView, str | None]:
         require_clean(store, received, settings)
         with store.open(received.key) as file:
-            kind = code_uploads.kind_of(file, limited=reads_limited(settings))
+            kind = code_uploads.detect_kind(file, limited=reads_limited(settings))
         with begin() as session:
             code, replaced = code_uploads.attach_code(
                 Acting(session, account, now), submission_id, received, kind=kind, limits=limits
@@ -78,7 +78,7 @@ def begin_upload(acting: Acting, slug: str, wanted: UploadRequest, *, settings: 
         slug,
         wanted,
         upload_id=secrets.token_urlsafe(16),
-        limits=storage.limits_of(settings),
+        limits=storage.build_upload_limits(settings),
         life=timedelta(seconds=settings.upload_life_seconds),
     )
 
@@ -125,16 +125,17 @@ class ZipUpload:
         *,
         chunks: AsyncIterator[bytes],
         declared: int | None,
-        view_of: Callable[[Session, Submission], View],
+        build_view: Callable[[Session, Submission], View],
     ) -> View:
-        """Stream a zip into the store and create a submission; ``view_of`` builds the response in the same transaction.
+        """Stream a zip into the store and create a submission; ``build_view`` builds the response in the same
+        transaction.
 
         Errors are raised as early as possible, before or during the transfer. A refused zip is deleted.
         """
         begun = utc_now()
         new_id = new_public_id()
 
-        limits = storage.limits_of(self.settings)
+        limits = storage.build_upload_limits(self.settings)
 
         def admit() -> CompetitionState:
             with self.begin() as session:
@@ -159,6 +160,6 @@ class ZipUpload:
                     begun=begun,
                     limits=limits,
                 )
-                return view_of(session, submission), unused_key_of(received, submission.blob_key)
+                return build_view(session, submission), find_unused_key(received, submission.blob_key)
 
         return await receive_blob(self.store, f"submissions/{new_id}.zip", chunks, limit=limit, accept=accept)

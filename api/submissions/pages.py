@@ -9,8 +9,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.evidence.generators.uploads import hand_in_generator
-from api.evidence.sections import evidence_sections_of, generator_section_of
+from api.evidence.generators.uploads import receive_generator
+from api.evidence.sections import build_evidence_sections, build_generator_section
 from api.http.dependencies import (
     ActingReader,
     ActingSignedIn,
@@ -26,19 +26,19 @@ from api.http.dependencies import (
     ZipImages,
     utc_now,
 )
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.forms import FormFields, refusal_on, text
 from api.http.multipart import page_form
-from api.http.problem_details import status_of
+from api.http.problem_details import choose_status
 from api.http.routing import Router
-from api.rendering.charts.histogram import histogram_of
+from api.rendering.charts.histogram import build_histogram
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
-from api.review.rulings.sections import rulings_section_of
+from api.review.rulings.sections import build_rulings_section
 from api.submissions.file_uploads import store_code
 from api.submissions.views import SubmissionView, submission_view, submission_views
 from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.acting import Acting
-from scorer.archive.sprite_sheet import layout_of
+from scorer.archive.sprite_sheet import compute_layout
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.submissions.submissions import own_refs
@@ -65,13 +65,13 @@ def show_submission(
 ) -> Response:
     """An entry's progress, faults or measurements, for its team and organizers."""
     values = _entry(acting, images, submission_id, viewer=viewer)
-    etag = _etag_of_entry(values, viewer, acting.now)
+    etag = _compute_entry_etag(values, viewer, acting.now)
     if is_known(request, etag):
         return not_modified(etag)
     return render_page("submissions/show.html", headers={"ETag": etag}, viewer=viewer, now=acting.now, **values)
 
 
-def _etag_of_entry(values: dict[str, Any], viewer: Viewer, now: datetime) -> str:
+def _compute_entry_etag(values: dict[str, Any], viewer: Viewer, now: datetime) -> str:
     """A hash of everything on the page. It also changes every minute because the page shows relative times."""
     competition = values["competition"]
     columns = [getattr(competition, column.key) for column in type(competition).__table__.columns]
@@ -81,13 +81,13 @@ def _etag_of_entry(values: dict[str, Any], viewer: Viewer, now: datetime) -> str
         *(values[name] for name in ("own", "may_review", "may_attach", "pick", "exhibits", "case", "generator")),
     )
     viewer_parts = viewer.csrf, viewer.account.handle, viewer.unread
-    return etag_of(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
+    return compute_etag(BUILD_DIGEST, viewer_parts, columns, content, now.replace(second=0, microsecond=0))
 
 
 def _entry(acting: Acting, images: StoredImages, submission_id: str, *, viewer: Viewer) -> dict[str, Any]:
     session, now = acting.session, acting.now
     submission = access.find_submission(session, submission_id, viewer.account)
-    state = competition_state.state_of(session, submission.competition.slug, now)
+    state = competition_state.load_state(session, submission.competition.slug, now)
     view = submission_view(session, submission, viewer.account)
     own = access.is_own(session, submission, viewer.account)
     finals = _finals(session, state, viewer) if own else None
@@ -102,19 +102,19 @@ def _entry(acting: Acting, images: StoredImages, submission_id: str, *, viewer: 
         "own_pending": (own or submission.account_id == viewer.account.id) and view.status in PENDING,
         "may_cancel": view.status in CANCELLABLE,
         "may_attach": own and code_uploads.takes_code(session, state, submission, now=now),
-        "generator": generator_section_of(acting, submission),
-        "pick": _pick_of(finals, view.id),
-        "sprite": layout_of(state.competition.image_count, state.competition.image_size),
-        "exhibits": evidence_sections_of(session, submission, viewer.account) if state.published else [],
-        "case": rulings_section_of(acting, images, state, submission=submission),
+        "generator": build_generator_section(acting, submission),
+        "pick": _pick_kind(finals, view.id),
+        "sprite": compute_layout(state.competition.image_count, state.competition.image_size),
+        "exhibits": build_evidence_sections(session, submission, viewer.account) if state.published else [],
+        "case": build_rulings_section(acting, images, state, submission=submission),
         "drawings": [
-            histogram_of(measurement.histogram, measurement.memorization_distance, measurement.tau)
+            build_histogram(measurement.histogram, measurement.memorization_distance, measurement.tau)
             for measurement in view.measurements
         ],
     }
 
 
-def _pick_of(finals: FinalEntries | None, submission_id: str) -> str | None:
+def _pick_kind(finals: FinalEntries | None, submission_id: str) -> str | None:
     """``picked`` for a final pick, ``standing`` for a best entry of a team without picks, otherwise None."""
     if finals is None or submission_id not in [pick.id for pick in finals.picks]:
         return None
@@ -144,10 +144,10 @@ async def upload_code(
 def _refused_upload(
     submission_id: str, begin: Transaction, images: StoredImages, *, viewer: Viewer, error: KennelError, place: str
 ) -> Response:
-    problem: dict[str, Any] = {"status": status_of(error), "error": error.message, "place": place}
+    problem: dict[str, Any] = {"status": choose_status(error), "error": error.message, "place": place}
     with begin() as session:
         acting = Acting(session, viewer.account, utc_now())
-        return _page_of_entry(acting, images, submission_id, viewer=viewer, **problem)
+        return _render_entry(acting, images, submission_id, viewer=viewer, **problem)
 
 
 @router.post("/submissions/{submission_id}/generator")
@@ -161,7 +161,7 @@ async def upload_generator(
     viewer: Uploader,
 ) -> Response:
     try:
-        await hand_in_generator(submission_id, request, begin, store=store, account=viewer.account, settings=settings)
+        await receive_generator(submission_id, request, begin, store=store, account=viewer.account, settings=settings)
     except KennelError as error:
         return await run_in_threadpool(
             _refused_upload, submission_id, begin, images, viewer=viewer, error=error, place="generator"
@@ -169,7 +169,7 @@ async def upload_generator(
     return see_other(f"/submissions/{submission_id}#generator")
 
 
-def _page_of_entry(
+def _render_entry(
     acting: Acting, images: StoredImages, submission_id: str, *, viewer: Viewer, **outcome: Any
 ) -> Response:
     values = _entry(acting, images, submission_id, viewer=viewer)
@@ -179,7 +179,7 @@ def _page_of_entry(
 @router.post("/submissions/{submission_id}/cancel")
 def cancel_submission(submission_id: str, acting: ActingSignedIn, images: ZipImages, viewer: SignedIn) -> Response:
     """Cancel the entry before its scoring starts."""
-    with refusal_on(_page_of_entry, acting, images, submission_id, viewer=viewer, place="cancel"):
+    with refusal_on(_render_entry, acting, images, submission_id, viewer=viewer, place="cancel"):
         outcomes.cancel(acting, submission_id)
     return see_other(f"/submissions/{submission_id}")
 
@@ -192,7 +192,7 @@ def submit_rebuttal(
     def page(**refused: Any) -> Response:
         with begin() as session:
             acting = Acting(session, viewer.account, now)
-            return _page_of_entry(acting, images, submission_id, viewer=viewer, **refused)
+            return _render_entry(acting, images, submission_id, viewer=viewer, **refused)
 
     with refusal_on(page, place="rebuttal"), begin() as session:
         rebuttal = text(fields, "text", max_length=rebuttals.MAX_TEXT_LENGTH)
@@ -230,21 +230,21 @@ def _entries(acting: Acting, slug: str, viewer: Viewer, *, before: int | None = 
 
 
 def _finals(session: Session, state: CompetitionState, viewer: Viewer) -> FinalEntries | None:
-    team = members.team_of(session, state.competition.id, viewer.account.id)
-    return None if team is None else final_picks.final_entries_of(session, state, team)
+    team = members.load_team(session, state.competition.id, viewer.account.id)
+    return None if team is None else final_picks.load_final_entries(session, state, team)
 
 
 def _submission_rows(
     session: Session, submissions: Sequence[Submission], viewer: Viewer, *, finals: FinalEntries | None
 ) -> list[tuple[SubmissionView, str | None, bool]]:
-    """For each entry: the view, the result of :func:`_pick_of`, and whether it can be picked."""
+    """For each entry: the view, the result of :func:`_pick_kind`, and whether it can be picked."""
     rows = []
     refs = [submission.ref for submission in submissions]
     own = own_refs(session, refs, viewer.account.id) if finals is not None else ()
     views = submission_views(session, submissions, viewer.account)
     for submission, view in zip(submissions, views, strict=True):
         can_be_picked = submission.ref in own and submission.status in PICKABLE and not submission.late
-        rows.append((view, _pick_of(finals, submission.id), can_be_picked))
+        rows.append((view, _pick_kind(finals, submission.id), can_be_picked))
     return rows
 
 

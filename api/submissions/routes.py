@@ -23,9 +23,9 @@ from api.http.dependencies import (
     Transactions,
     utc_now,
 )
-from api.http.etags import etag_of, picture_response
+from api.http.etags import compute_etag, picture_response
 from api.http.paging import Paging
-from api.http.ranges import chunks_of
+from api.http.ranges import read_chunks
 from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
@@ -88,7 +88,7 @@ async def submit(
         account,
         chunks=streamed_body(request, account.id),
         declared=declared_bytes(request),
-        view_of=accepted_view,
+        build_view=accepted_view,
     )
     response.headers["Location"] = f"/api/v1/submissions/{view.id}"
     return view
@@ -101,7 +101,7 @@ def index(slug: str, acting: ActingReader, wanted: Paging) -> SubmissionPage:
     newest = access.list_submissions(
         acting.session, visible_state(acting, slug), acting.actor, before=before, limit=limit
     )
-    page = wanted.of_following(newest, lambda submission: submission.ref)
+    page = wanted.slice_following(newest, lambda submission: submission.ref)
     views = submission_views(acting.session, page.rows, acting.actor)
     return SubmissionPage(submissions=views, next_after=page.next_after)
 
@@ -157,7 +157,7 @@ async def follow(
     status: if a client reconnects with `Last-Event-ID`, it gets every later status.
     """
     hub.require_free_stream(account.id)
-    ref, known = await run_in_threadpool(_snapshot_of, begin, submission_id, account)
+    ref, known = await run_in_threadpool(_load_snapshot, begin, submission_id, account)
     after = _last_seen_step(last_event_id, known)
     if known.steps and known.steps[-1].is_last and known.steps[-1].id == after:
         return Response(status_code=204, headers=HEADERS)
@@ -166,7 +166,7 @@ async def follow(
     return StreamingResponse(_lines(states), media_type=STREAM, headers=HEADERS)
 
 
-def _snapshot_of(begin: Transaction, submission_id: str, account: Account) -> tuple[int, StatusSnapshot]:
+def _load_snapshot(begin: Transaction, submission_id: str, account: Account) -> tuple[int, StatusSnapshot]:
     with begin() as session:
         use_one_snapshot(session)
         ref = access.find_submission(session, submission_id, account).ref
@@ -208,7 +208,7 @@ def sprite(
     """Get small versions of up to 100 of the entry's images in one PNG, 10 in a row. For its team, reviewers and
     organizers."""
     key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
-    return picture_response(request, etag_of(key), lambda: store.read(key))
+    return picture_response(request, compute_etag(key), lambda: store.read(key))
 
 
 @results.put(
@@ -241,7 +241,7 @@ def ask_for_code(submission_id: str, body: NewCodeRequest, acting: ActingOrganiz
 @results.get("/submissions/{submission_id}/code", response_class=Response, responses=CODE)
 def download(submission_id: str, acting: ActingReader, store: BlobStore) -> Response:
     """Download the code of an entry. For reviewers and organizers. The audit log records each download."""
-    submission, code = code_uploads.hand_out_code(acting, submission_id)
+    submission, code = code_uploads.load_code_for_download(acting, submission_id)
     name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
     headers = INERT_HEADERS | {
         "Cache-Control": "private, no-store",
@@ -249,5 +249,5 @@ def download(submission_id: str, acting: ActingReader, store: BlobStore) -> Resp
         "Content-Length": str(code.bytes),
     }
     return StreamingResponse(
-        chunks_of(store.open(code.blob_key)), media_type=CODE_MEDIA_TYPES[code.kind], headers=headers
+        read_chunks(store.open(code.blob_key)), media_type=CODE_MEDIA_TYPES[code.kind], headers=headers
     )

@@ -16,7 +16,7 @@ from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.evidence import code_uploads
 from scorer.leaderboard import submission_scores
 from scorer.lifecycle import PENDING, Status, TrackKind
-from scorer.submissions.progress import JobProgress, job_progress_of
+from scorer.submissions.progress import JobProgress, load_job_progress
 
 
 class NewCodeRequest(Request):
@@ -160,7 +160,7 @@ class StateView(RecordView):
 
 
 def accepted_view(session: Session, submission: Submission) -> AcceptedView:
-    position = job_queue.position_of_entry(session, submission.ref)
+    position = job_queue.load_entry_position(session, submission.ref)
     return AcceptedView(id=submission.id, status=Status(submission.status), queue_position=position)
 
 
@@ -186,7 +186,7 @@ def submission_views(
         return []
     refs = [submission.ref for submission in submissions]
     organizer = is_organizer(account, submissions[0].competition_id)
-    progress = job_progress_of(
+    progress = load_job_progress(
         session, [submission.ref for submission in submissions if organizer or submission.status in PENDING]
     )
     details = details_by_ref(session, refs)

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from api.http.dependencies import AppRateLimiter, AppSettings, Now, RowId, SignedIn, Transactions
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
-from api.rendering.quota import quota_message_of
+from api.rendering.quota import describe_quota
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions.competition_state import visible_state
@@ -46,7 +46,7 @@ class TeamContext:
         with self.begin() as session:
             acting = Acting(session, account, self.now)
             state = visible_state(acting, self.slug)
-            team = members.team_of(session, state.competition.id, account.id)
+            team = members.load_team(session, state.competition.id, account.id)
             return render_page(
                 "teams/show.html",
                 viewer=self.viewer,
@@ -55,8 +55,8 @@ class TeamContext:
                 entered=members.has_entered(session, state.competition.id, account.id),
                 received=invitations.received_invitations(session, state, account),
                 messages=messages_to(session, team.id) if team is not None else (),
-                quota=quota_message_of(quotas.quota_of(session, state, account, now=self.now)),
-                storage=storage.usage_of(acting, state.competition),
+                quota=describe_quota(quotas.load_quota(session, state, account, now=self.now)),
+                storage=storage.load_usage(acting, state.competition),
                 storage_limit=self.settings.max_team_bytes,
                 changeable=teams.is_changeable(state, self.now),
                 max_length=teams.MAX_TEAM_NAME_LENGTH,

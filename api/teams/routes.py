@@ -84,7 +84,7 @@ def withdraw(slug: str, invitation_id: RowId, acting: ActingSubmitter) -> None:
 def received(slug: str, acting: ActingReader, wanted: Paging) -> TeamInvitationPage:
     """List the open invitations to you and your team, oldest first."""
     state = visible_state(acting, slug)
-    page = wanted.of_all(invitations.received_invitations(acting.session, state, acting.actor))
+    page = wanted.slice_all(invitations.received_invitations(acting.session, state, acting.actor))
     return TeamInvitationPage(
         invitations=[_invitation(invitation) for invitation in page.rows], next_after=page.next_after
     )
@@ -102,9 +102,9 @@ def answer(slug: str, invitation_id: RowId, body: Answer, acting: ActingSubmitte
 def show_limits(slug: str, acting: ActingReader, settings: AppSettings) -> LimitsView:
     """Get your team's limits and their use, and when its next entry is possible."""
     state = visible_state(acting, slug)
-    used = storage.usage_of(acting, state.competition)
+    used = storage.load_usage(acting, state.competition)
     return _limits_view(
-        quotas.quota_of(acting.session, state, acting.actor, now=acting.now), used, settings.max_team_bytes
+        quotas.load_quota(acting.session, state, acting.actor, now=acting.now), used, settings.max_team_bytes
     )
 
 
@@ -112,7 +112,7 @@ def show_limits(slug: str, acting: ActingReader, settings: AppSettings) -> Limit
 def show_storage(slug: str, acting: ActingOrganizer, settings: AppSettings) -> StorageView:
     """Get the stored bytes of a competition, and the teams that use the most. Organizers only."""
     competition = visible_state(acting, slug).competition
-    used = storage.usage_of_competition(acting.session, competition, acting.now)
+    used = storage.load_competition_usage(acting.session, competition, acting.now)
     return StorageView(
         stored_bytes=used.stored,
         staged_bytes=used.staged,
@@ -175,7 +175,7 @@ def show_picks(slug: str, acting: ActingReader) -> PicksView:
     """Get the entries that count for your team's final rank: its picks, or without picks its best public entries."""
     state = competition_state.visible_state(acting, slug)
     team = teams.own_team(acting.session, state, acting.actor)
-    return _picks(state, final_picks.final_entries_of(acting.session, state, team))
+    return _picks(state, final_picks.load_final_entries(acting.session, state, team))
 
 
 @picks.put("/competitions/{slug}/picks")

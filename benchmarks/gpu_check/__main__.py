@@ -20,23 +20,23 @@ from benchmarks.gpu_check.checks import (
     Plan,
     Throughput,
     all_passed,
-    facts_of,
-    outcome_of,
-    page_of,
+    describe_device,
+    render_page,
+    run_check,
 )
 from benchmarks.gpu_check.faults import check_faults
 from benchmarks.gpu_check.networks import check_network
 from benchmarks.gpu_check.work import Device, measured_peaks
 from scorer.errors import Unavailable
 from scorer.extractors import ExtractorOptions
-from scorer.extractors.devices import device_of
+from scorer.extractors.devices import choose_device
 from scorer.extractors.options import parse_device
 
 
 def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, bool]:
     """Return the page, and whether all checks passed. Raises ``Unavailable`` without the device."""
     begun = time.perf_counter()
-    device = device_of(options)
+    device = choose_device(options)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     found: list[Device] = []
@@ -45,7 +45,7 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
         found.append(measured_peaks(device, plan.copied_bytes, plan.matrix_side))
         return "below", True
 
-    checks = [outcome_of("GPU", "roof", "no error", check=measure_peaks)]
+    checks = [run_check("GPU", "roof", "no error", check=measure_peaks)]
     throughputs: list[Throughput] = []
     for name in plan.networks if found else ():
         print(f"{name} ...", file=sys.stderr, flush=True)
@@ -56,8 +56,8 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
     if device.type == "cuda":
         print("missing memory, CUDA error ...", file=sys.stderr, flush=True)
         checks += check_faults(plan.networks[0], options, device, folder=folder)
-    return page_of(
-        facts_of(device), found, checks, throughputs=throughputs, seconds=time.perf_counter() - begun
+    return render_page(
+        describe_device(device), found, checks, throughputs=throughputs, seconds=time.perf_counter() - begun
     ), all_passed(checks)
 
 

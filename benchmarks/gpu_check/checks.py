@@ -8,7 +8,7 @@ from torch.backends import cudnn
 
 from benchmarks.gpu_check.work import Device
 from benchmarks.harness.machine import machine
-from benchmarks.harness.report import markdown_of
+from benchmarks.harness.report import render_markdown
 
 PASSED, FAILED, NO_GPU = 0, 1, 2
 """Exit statuses."""
@@ -54,7 +54,7 @@ class Throughput:
     """The most device memory reserved; None on a CPU."""
 
 
-def outcome_of(subject: str, name: str, demanded: str, *, check: Callable[[], tuple[str, bool]]) -> Check:
+def run_check(subject: str, name: str, demanded: str, *, check: Callable[[], tuple[str, bool]]) -> Check:
     """The line of one check. ``check`` returns its finding and whether it passed; an error fails it."""
     try:
         found, passed = check()
@@ -73,7 +73,7 @@ BAD = "**FAILED**"
 FACTS = ("processor", "cores", "system", "commit", "date", "versions")
 
 
-def facts_of(device: torch.device) -> dict[str, str]:
+def describe_device(device: torch.device) -> dict[str, str]:
     """The page's facts about machine, code, device and driver."""
     facts = {name: value for name, value in machine().items() if name in FACTS}
     if device.type != "cuda":
@@ -88,7 +88,7 @@ def facts_of(device: torch.device) -> dict[str, str]:
     }
 
 
-def page_of(
+def render_page(
     facts: Mapping[str, str],
     peaks: Sequence[Device],
     checks: Sequence[Check],
@@ -129,4 +129,4 @@ def page_of(
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return markdown_of(header, [[cell.replace("|", "/") for cell in row] for row in rows])
+    return render_markdown(header, [[cell.replace("|", "/") for cell in row] for row in rows])

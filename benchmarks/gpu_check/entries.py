@@ -21,14 +21,14 @@ from typing import Any
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from benchmarks.gpu_check.checks import NO_GPU, facts_of, table
-from benchmarks.harness.networks import spec_of, write_weights
+from benchmarks.gpu_check.checks import NO_GPU, describe_device, table
+from benchmarks.harness.networks import find_extractor_spec, write_weights
 from benchmarks.load.participants import ROLES, TIMEOUT, Participant, add_participants, noise_zip, post_zip
 from benchmarks.load.service import LoadedService, open_competition, running_service
 from scorer.competitions.spec import TrackSpec
 from scorer.errors import Unavailable
 from scorer.extractors import ExtractorOptions
-from scorer.extractors.devices import device_of
+from scorer.extractors.devices import choose_device
 from scorer.extractors.options import parse_device
 from scorer.lifecycle import PICKABLE, JobState, Status
 from scorer.monitoring import FOLDER_VARIABLE
@@ -93,7 +93,7 @@ def measure(device: str, size: Size) -> Observed:
         metrics.mkdir()
         zips = [processes.submit(noise_zip, seed, size.images, SIDE) for seed in range(size.entries)]
         for name in (size.public, size.private):
-            write_weights(spec_of(name), weights)
+            write_weights(find_extractor_spec(name), weights)
         token = secrets.token_hex(16)
         settings: dict[str, Any] = {
             "KENNEL_DEVICE": device,
@@ -120,7 +120,7 @@ def _forward_seconds(url: str, token: str, device: str) -> float:
     return sum(sample.value for sample in samples if sample.labels["device"] == device)
 
 
-def page_of(seen: Observed, size: Size, facts: Mapping[str, str]) -> str:
+def render_page(seen: Observed, size: Size, facts: Mapping[str, str]) -> str:
     (_, none), (_, full) = seen.busy[0], seen.busy[-1]
     first = max(moment for moment, seconds in seen.busy if seconds == none)
     span = min(moment for moment, seconds in seen.busy if seconds == full) - first
@@ -151,13 +151,13 @@ def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> in
     options = parser.parse_args(arguments)
     kind, index = parse_device(options.device)
     try:
-        device = device_of(ExtractorOptions(device=kind, device_index=index))
+        device = choose_device(ExtractorOptions(device=kind, device_index=index))
     except Unavailable as error:
         if error.slug != "no-gpu":
             raise
         parser.exit(NO_GPU, f"{error.message} Nothing was measured.\n")
     size = size or Size(entries=options.entries)
-    print(page_of(measure(options.device, size), size, facts_of(device)))
+    print(render_page(measure(options.device, size), size, describe_device(device)))
     return 0
 
 

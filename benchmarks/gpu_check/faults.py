@@ -11,10 +11,10 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.gpu_check.checks import Check, outcome_of
+from benchmarks.gpu_check.checks import Check, run_check
 from benchmarks.gpu_check.networks import MAX_FROM_UNCAPTURED, distance, load_on, noise
 from benchmarks.harness.isolation import ROOT
-from benchmarks.harness.networks import spec_of, write_weights
+from benchmarks.harness.networks import find_extractor_spec, write_weights
 from scorer.extractors import DeviceLost, ExtractorOptions
 from scorer.extractors.devices import translated_device_errors
 from worker.runtime.device_probe import device_fault
@@ -26,20 +26,20 @@ SHARE = 0.6
 
 def check_faults(name: str, options: ExtractorOptions, device: torch.device, *, folder: Path) -> list[Check]:
     return [
-        outcome_of(
+        run_check(
             "GPU",
             "out of memory",
             "a smaller batch, no failure",
             check=lambda: _crowd(name, options, device, folder=folder),
         ),
-        outcome_of("GPU", "a CUDA error counts as device loss", "yes", check=lambda: _lose(device)),
-        outcome_of("GPU", "it computes for the next process", "yes", check=lambda: _probed(device)),
+        run_check("GPU", "a CUDA error counts as device loss", "yes", check=lambda: _lose(device)),
+        run_check("GPU", "it computes for the next process", "yes", check=lambda: _probed(device)),
     ]
 
 
 def _crowd(name: str, options: ExtractorOptions, device: torch.device, *, folder: Path) -> tuple[str, bool]:
     """Load a network, then load it again with less memory than it took."""
-    spec = spec_of(name)
+    spec = find_extractor_spec(name)
     write_weights(spec, folder)
     options = replace(options, weights_dir=folder)
     images = noise(16)

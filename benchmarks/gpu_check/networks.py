@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.gpu_check.checks import Check, Plan, Throughput, outcome_of
+from benchmarks.gpu_check.checks import Check, Plan, Throughput, run_check
 from benchmarks.gpu_check.work import Device, count_cost
-from benchmarks.harness.networks import load_spec, spec_of, write_weights
+from benchmarks.harness.networks import find_extractor_spec, load_spec, write_weights
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import ExtractorOptions, Features
 from scorer.extractors.torch_extractor import TorchExtractor
@@ -53,7 +53,7 @@ def check_network(
     name: str, options: ExtractorOptions, plan: Plan, *, peaks: Device, folder: Path
 ) -> tuple[list[Check], Throughput | None]:
     """Check one network, with seeded weights if no package has trained ones. No throughput if it does not load."""
-    spec = spec_of(name)
+    spec = find_extractor_spec(name)
     write_weights(spec, folder)
     options = replace(options, weights_dir=folder)
     loaded: list[TorchExtractor] = []
@@ -64,13 +64,13 @@ def check_network(
         seconds, layout = time.perf_counter() - start, loaded[0].provenance["convolutions"]
         return f"{seconds:.1f} s, {loaded[0].batch_size} images at a time, {layout}", True
 
-    checks = [outcome_of(name, "loading and capture", "no error", check=load)]
+    checks = [run_check(name, "loading and capture", "no error", check=load)]
     if not loaded:
         return checks, None
     (extractor,) = loaded
     images = noise(plan.compared)
     checks += [
-        outcome_of(name, what, demanded, check=partial(check, extractor, images, options))
+        run_check(name, what, demanded, check=partial(check, extractor, images, options))
         for what, demanded, check in (
             ("captured as uncaptured", f"within {MAX_FROM_UNCAPTURED:g}", _compare_with_uncaptured),
             ("equality with the CPU", f"within {MAX_FROM_CPU:g}", _compare_with_cpu),
@@ -84,7 +84,7 @@ def check_network(
         measured.append(_throughput(extractor, plan, peaks))
         return f"{measured[0].rate:,.0f} images/s", True
 
-    checks.append(outcome_of(name, "throughput", "no error", check=measure))
+    checks.append(run_check(name, "throughput", "no error", check=measure))
     return checks, measured[0] if measured else None
 
 

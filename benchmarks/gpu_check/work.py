@@ -11,9 +11,9 @@ from torch.utils.benchmark import Timer
 from torch.utils.flop_counter import FlopCounterMode
 from typing_extensions import override
 
-from benchmarks.harness.networks import spec_of
+from benchmarks.harness.networks import find_extractor_spec
 from scorer.extractors.devices import exact_arithmetic
-from scorer.extractors.networks import trunk_of, unfilled_network
+from scorer.extractors.networks import build_trunk, unfilled_network
 from scorer.extractors.options import ExtractorOptions
 
 
@@ -67,8 +67,8 @@ def _bytes(value: object) -> int:
 
 def count_cost(name: str) -> Work:
     """Count one image's work, on tensors without storage, with batch norms folded into convolutions."""
-    spec = spec_of(name)
-    network = trunk_of(unfilled_network(spec), spec)
+    spec = find_extractor_spec(name)
+    network = build_trunk(unfilled_network(spec), spec)
     image = torch.empty(1, 3, spec.input_size, spec.input_size, device="meta")
     for path, module in list(network.named_modules()):
         if isinstance(module, nn.BatchNorm2d):

@@ -97,7 +97,7 @@ _meetings: list[Barrier] = []
 MEETING_SECONDS = 600.0
 
 
-def at_once(function: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
+def run_together(function: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
     """Call a function with each of these arguments in its own process. :func:`meet` waits for the other processes."""
     context = get_context("spawn")
     barrier = context.Barrier(len(arguments), timeout=MEETING_SECONDS)

@@ -51,7 +51,7 @@ def seeded(shapes: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return state
 
 
-def spec_of(name: str) -> ExtractorSpec:
+def find_extractor_spec(name: str) -> ExtractorSpec:
     """An extractor of the catalogue, or ``small``."""
     return _SMALL if name == _SMALL.name else find_extractor(name)
 
@@ -62,7 +62,7 @@ def write_weights(spec: ExtractorSpec, folder: Path) -> None:
         save_file(seeded(unfilled_network(spec).state_dict()), folder / f"{spec.name}.safetensors")
 
 
-def extractor_of(spec: ExtractorSpec, folder: Path) -> Extractor:
+def load_extractor(spec: ExtractorSpec, folder: Path) -> Extractor:
     """Load Kennel's extractor as a worker on a CPU does."""
     return load_spec(spec, _options(folder))
 

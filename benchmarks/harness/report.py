@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.harness.isolation import Run
-from benchmarks.harness.results import BenchmarkResult, Spread, median_of, spread_of
+from benchmarks.harness.results import BenchmarkResult, Spread, compute_median, compute_spread
 
 PART = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 MAIN = "all"
@@ -49,7 +49,7 @@ class MarkdownTable:
     rows: Sequence[Sequence[str]]
 
     def __str__(self) -> str:
-        return "\n".join([*([f"### {self.title}", ""] if self.title else []), *markdown_of(self.header, self.rows)])
+        return "\n".join([*([f"### {self.title}", ""] if self.title else []), *render_markdown(self.header, self.rows)])
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Findings:
 
 def seconds(runs: Sequence[Run], key: str = "seconds") -> str:
     """The median, with minimum and maximum in brackets if there was more than one run."""
-    spread = spread_of(runs, key)
+    spread = compute_spread(runs, key)
     digits = 3 if spread.median < 1 else 2 if spread.median < 20 else 1
     text = f"{spread.median:.{digits}f}"
     return text if len(runs) == 1 else f"{text} ({spread.minimum:.{digits}f} to {spread.maximum:.{digits}f})"
@@ -69,21 +69,21 @@ def seconds(runs: Sequence[Run], key: str = "seconds") -> str:
 
 def mebibytes(runs: Sequence[Run], key: str = "peak_bytes") -> str:
     """The median of bytes, in MiB; empty if not measured."""
-    return f"{median_of(runs, key) / 2**20:,.0f}" if key in runs[0] else ""
+    return f"{compute_median(runs, key) / 2**20:,.0f}" if key in runs[0] else ""
 
 
 def times(runs: Sequence[Run], base: Sequence[Run], key: str = "seconds") -> float:
     """The ratio of the runs' median to that of ``base``."""
-    return median_of(runs, key) / median_of(base, key)
+    return compute_median(runs, key) / compute_median(base, key)
 
 
 def ratio_spread(runs: Sequence[Run], base: Sequence[Run], key: str = "seconds") -> Spread | None:
     """The spread over the rounds of the ratio of the runs to those of ``base``; None for a single round."""
     ratios = [{key: run[key] / other[key]} for run, other in zip(runs, base, strict=False)]
-    return spread_of(ratios, key) if len(ratios) > 1 else None
+    return compute_spread(ratios, key) if len(ratios) > 1 else None
 
 
-def markdown_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def render_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """The lines of a Markdown table, the first column aligned left and the others right."""
     rule = ["---", *["---:"] * (len(header) - 1)]
     return [f"| {' | '.join(row)} |" for row in (header, rule, *rows)]
@@ -105,7 +105,7 @@ def targets_table(targets: Sequence[Target]) -> str:
         spread = target.spread
         between = f" ({spread.minimum:.3g} to {spread.maximum:.3g})" if spread else ""
         rows.append((target.claim, bound, f"{target.value:.3g}{target.unit}{between}", target.verdict))
-    return "\n".join(markdown_of(("target", "bound", "measured", ""), rows))
+    return "\n".join(render_markdown(("target", "bound", "measured", ""), rows))
 
 
 def results_text(results: Sequence[tuple[BenchmarkResult, Findings]]) -> str:

@@ -71,11 +71,11 @@ class Spread:
     maximum: float
 
 
-def spread_of(runs: Sequence[Run], key: str = "seconds") -> Spread:
+def compute_spread(runs: Sequence[Run], key: str = "seconds") -> Spread:
     """Median, minimum and maximum of one number of the runs; ``KeyError`` if a run lacks it."""
     values = [run[key] for run in runs]
     return Spread(statistics.median(values), min(values), max(values))
 
 
-def median_of(runs: Sequence[Run], key: str = "seconds") -> float:
-    return spread_of(runs, key).median
+def compute_median(runs: Sequence[Run], key: str = "seconds") -> float:
+    return compute_spread(runs, key).median

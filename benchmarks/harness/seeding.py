@@ -73,7 +73,7 @@ def migrated_servers() -> Iterator[tuple[Servers, str]]:
     """Ephemeral servers with the tables, and the superuser's URL of the database."""
     with ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url, APP)
-        yield servers, admin_url_of(servers.postgres.admin_url, servers.postgres.app_url)
+        yield servers, build_admin_url(servers.postgres.admin_url, servers.postgres.app_url)
 
 
 def tiny_spec(slug: str, opens_at: datetime, **changes: Any) -> CompetitionSpec:
@@ -84,7 +84,7 @@ def tiny_spec(slug: str, opens_at: datetime, **changes: Any) -> CompetitionSpec:
     )
 
 
-def admin_url_of(admin_url: str, url: str) -> str:
+def build_admin_url(admin_url: str, url: str) -> str:
     """The superuser's URL of the database at ``url``."""
     return make_url(admin_url).set(database=make_url(url).database).render_as_string(hide_password=False)
 

@@ -61,19 +61,19 @@ def readable_routes(app: FastAPI) -> list[ReadableRoute]:
     routes = []
     for route in iter_route_contexts(app.routes):
         if "GET" in (route.methods or ()) and route.path:
-            parts = list(_parts_of(getattr(route, "dependant", None)))
+            parts = list(_walk_dependants(getattr(route, "dependant", None)))
             in_path = dict(_schemas([parameter for part in parts for parameter in part.path_params]))
             in_query = dict(_schemas([parameter for part in parts for parameter in part.query_params]))
             routes.append(ReadableRoute(route.path, in_path, in_query))
     return sorted(routes, key=lambda route: route.path)
 
 
-def _parts_of(dependant: Dependant | None) -> Iterator[Dependant]:
+def _walk_dependants(dependant: Dependant | None) -> Iterator[Dependant]:
     """A route's function and its dependencies, which may have their own parameters."""
     if dependant is not None:
         yield dependant
         for dependency in dependant.dependencies:
-            yield from _parts_of(dependency)
+            yield from _walk_dependants(dependency)
 
 
 def _schemas(parameters: Sequence[Any]) -> Iterator[tuple[str, Schema]]:

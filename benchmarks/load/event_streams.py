@@ -16,10 +16,10 @@ from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.load.participants import (
     Participant,
     add_participants,
-    events_of,
-    hand_in,
     noise_zip,
     open_small_competition,
+    read_events,
+    submit_entry,
 )
 from benchmarks.load.service import SCORER, WEB, LoadedService, running_service
 from scorer.db.submissions import submissions
@@ -50,7 +50,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     with running_service(WEB, f"{SCORER}0") as service:
         open_small_competition(service, SLUG)
         people = add_participants(service, size.streams)
-        numbers = asyncio.run(_listen(service, people, _hand_in_all(service, people), size=size))
+        numbers = asyncio.run(_listen(service, people, _submit_all(service, people), size=size))
     return [BenchmarkCase("streams", dict(vars(size)), {"Kennel": [numbers]})]
 
 
@@ -61,7 +61,7 @@ async def _listen(service: LoadedService, people: Sequence[Participant], entries
     opening, opened = asyncio.Semaphore(OPENED_AT_ONCE), asyncio.Barrier(1 + len(entries))
 
     async def follow(entry: str, person: Participant) -> float:
-        events = events_of(service.port, entry, person.token)
+        events = read_events(service.port, entry, person.token)
         async with opening:
             await anext(events)
         await opened.wait()
@@ -92,11 +92,11 @@ async def _listen(service: LoadedService, people: Sequence[Participant], entries
     }
 
 
-def _hand_in_all(service: LoadedService, people: Sequence[Participant]) -> list[str]:
+def _submit_all(service: LoadedService, people: Sequence[Participant]) -> list[str]:
     content = noise_zip(1)
     with ThreadPoolExecutor(8) as pool:
         tasks = [
-            pool.submit(hand_in, "api", service.url, SLUG, person=person, content=content, key=person.handle)
+            pool.submit(submit_entry, "api", service.url, SLUG, person=person, content=content, key=person.handle)
             for person in people
         ]
         return [task.result() for task in tasks]

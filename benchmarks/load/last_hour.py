@@ -12,17 +12,17 @@ from datetime import UTC, datetime
 import httpx
 
 from benchmarks.harness.results import BenchmarkCase
-from benchmarks.load.last_hour_findings import Refused, Story, Told, findings, findings_of, read_outcome
-from benchmarks.load.last_hour_plan import NETWORK_SECONDS, SERVICE_SECONDS, Attempt, attempts_of
+from benchmarks.load.last_hour_findings import Refused, ShownEstimate, Story, compute_findings, findings, read_outcome
+from benchmarks.load.last_hour_plan import NETWORK_SECONDS, SERVICE_SECONDS, Attempt, draw_attempts
 from benchmarks.load.participants import (
     IMAGE_SIZE,
     Participant,
     Rejected,
     add_participants,
-    events_of,
-    hand_in,
     noise_zip,
     open_small_competition,
+    read_events,
+    submit_entry,
 )
 from benchmarks.load.service import LoadedService, Workers, running_service
 
@@ -64,7 +64,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         hour = LastHour(service, size, add_participants(service, size.teams))
         story = asyncio.run(hour.play())
         outcome = read_outcome(service.sessions, SLUG)
-    numbers = findings_of(story, outcome, size.compression)
+    numbers = compute_findings(story, outcome, size.compression)
     for kind, (shortest, longest) in NETWORK_SECONDS.items():
         numbers |= {f"{kind}_seconds_shortest": shortest, f"{kind}_seconds_longest": longest}
     return [BenchmarkCase("hour", dict(vars(size)), {"Kennel": [numbers | {"seconds": size.played_seconds}]})]
@@ -79,7 +79,7 @@ class LastHour:
 
     async def play(self) -> Story:
         """Play the hour and wait until every accepted entry is final."""
-        attempts = attempts_of(len(self.people), self.size.played_seconds, self.size.seed)
+        attempts = draw_attempts(len(self.people), self.size.played_seconds, self.size.seed)
         self._zips = [noise_zip(seed) for seed in range(ZIPS)]
         self._faulty = noise_zip(ZIPS, size=IMAGE_SIZE + 1)
         self._source = random.Random(self.size.seed)
@@ -101,11 +101,11 @@ class LastHour:
         await asyncio.sleep(max(0.0, self._start + attempt.at - time.time()))
         async with self._turns[attempt.team]:
             self.story.attempts += 1
-            while not await self._hand_in(attempt):
+            while not await self._submit(attempt):
                 pause = self._source.uniform(1, 2) * RETRY_SECONDS / self.size.compression
                 await asyncio.sleep(pause)
 
-    async def _hand_in(self, attempt: Attempt) -> bool:
+    async def _submit(self, attempt: Attempt) -> bool:
         """Submit an entry. Returns whether it needs no further try."""
         person = self.people[attempt.team]
         content = self._faulty if attempt.faulty else self._zips[(attempt.team + attempt.number) % ZIPS]
@@ -114,7 +114,7 @@ class LastHour:
         def send() -> tuple[float, str | Rejected]:
             sent = time.time()
             try:
-                return sent, hand_in(attempt.way, self.service.url, SLUG, person=person, content=content, key=key)
+                return sent, submit_entry(attempt.way, self.service.url, SLUG, person=person, content=content, key=key)
             except Rejected as refusal:
                 return sent, refusal
             except (OSError, httpx.TransportError) as error:
@@ -134,8 +134,8 @@ class LastHour:
         """Store every state of the entry's stream. Open the stream again if it breaks off."""
         while True:
             try:
-                async for at, event in events_of(self.service.port, entry, person.token):
-                    self.story.told.append(Told(entry, at, event["status"], event["estimate_seconds"]))
+                async for at, event in read_events(self.service.port, entry, person.token):
+                    self.story.estimates.append(ShownEstimate(entry, at, event["status"], event["estimate_seconds"]))
                     if event["over"]:
                         return
             except OSError:

@@ -53,7 +53,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownEstimate:
     entry: str
     at: float
     status: str
@@ -68,7 +68,7 @@ class Story:
     sent: dict[str, tuple[float, float]] = field(default_factory=dict)
     """When each accepted entry was sent, and when the service answered."""
     refused: list[Refused] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    estimates: list[ShownEstimate] = field(default_factory=list)
     broken_streams: int = 0
 
 
@@ -117,7 +117,7 @@ def _timestamp(moment: datetime | None) -> float:
     return float("inf") if moment is None else moment.timestamp()
 
 
-def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
+def compute_findings(story: Story, outcome: Outcome, compression: float) -> Run:
     """All numbers of the hour. Waits are in seconds of the hour, not of the clock."""
     statuses = Counter(entry.status for entry in outcome.entries.values())
     scored = {name: entry for name, entry in outcome.entries.items() if entry.status == Status.SCORED}
@@ -143,8 +143,8 @@ def findings_of(story: Story, outcome: Outcome, compression: float) -> Run:
         "wait_median": waits[len(waits) // 2],
         "wait_max": waits[-1],
         "drained_after_close": compression * (max(entry.finished_at for entry in scored.values()) - story.closes_at),
-        **_estimates(story.told, scored),
-        **fairness_of(outcome.scores),
+        **_estimates(story.estimates, scored),
+        **measure_fairness(outcome.scores),
     }
 
 
@@ -179,7 +179,7 @@ def is_right_estimate(estimate: float, actual: float, *, grain: float = 0.0) -> 
     return abs(estimate - actual) <= max(TOLERANCE * actual, grain)
 
 
-def _estimates(states: Iterable[Told], scored: Mapping[str, Entry]) -> Run:
+def _estimates(states: Iterable[ShownEstimate], scored: Mapping[str, Entry]) -> Run:
     """The shares of right estimates: among each entry's first one, and among all while it waited."""
     first: dict[str, tuple[float, float]] = {}
     waiting: list[tuple[float, float]] = []
@@ -205,7 +205,7 @@ def _estimates(states: Iterable[Told], scored: Mapping[str, Entry]) -> Run:
     }
 
 
-def fairness_of(scores: Sequence[ScoreJob]) -> Run:
+def measure_fairness(scores: Sequence[ScoreJob]) -> Run:
     """Scores of one other team that began while a team's n-th entry waited, minus n. In strict turns, never above 0."""
     by_team: dict[int, list[ScoreJob]] = defaultdict(list)
     for job in scores:

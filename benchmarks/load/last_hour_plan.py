@@ -37,7 +37,7 @@ class Attempt:
     faulty: bool
 
 
-def attempts_of(teams: int, hour: float, seed: int) -> list[Attempt]:
+def draw_attempts(teams: int, hour: float, seed: int) -> list[Attempt]:
     """The attempts of the hour in order.
 
     The rate is an assumption, because that of 2019 was not published. At the share u of the hour it is 1 + 4 u^2: at

@@ -83,7 +83,7 @@ def open_small_competition(service: LoadedService, slug: str, **changes: Any) ->
     open_competition(service, slug, reference_zips(IMAGE_SIZE), **fields)
 
 
-def hand_in(way: str, url: str, slug: str, *, person: Participant, content: bytes, key: str) -> str:
+def submit_entry(way: str, url: str, slug: str, *, person: Participant, content: bytes, key: str) -> str:
     """Submit a zip. Returns the submission's id. Raises :class:`Rejected`."""
     return {"api": _by_api, "client": _by_client, "wire": _by_wire}[way](url, slug, person, content=content, key=key)
 
@@ -143,7 +143,7 @@ class Upload(NamedTuple):
     error: str | None
 
 
-def hand_in_all(url: str, slug: str, path: Path, *, people: Sequence[Participant], seconds: float) -> list[Upload]:
+def submit_entries(url: str, slug: str, path: Path, *, people: Sequence[Participant], seconds: float) -> list[Upload]:
     """Submit the zip at ``path`` for each person with the client, in separate threads, spread over ``seconds``."""
     content = path.read_bytes()
     start = time.perf_counter()
@@ -154,7 +154,7 @@ def hand_in_all(url: str, slug: str, path: Path, *, people: Sequence[Participant
         began = time.perf_counter() - start
         submission = error = None
         try:
-            submission = hand_in("client", url, slug, person=person, content=content, key=f"load-{person.handle}")
+            submission = submit_entry("client", url, slug, person=person, content=content, key=f"load-{person.handle}")
         except (Rejected, OSError) as problem:
             error = f"{type(problem).__name__}: {problem}"
         return Upload(began, time.perf_counter() - start, submission, error)
@@ -163,7 +163,7 @@ def hand_in_all(url: str, slug: str, path: Path, *, people: Sequence[Participant
         return list(pool.map(one, range(len(people)), people))
 
 
-async def events_of(port: int, submission: str, token: str) -> AsyncGenerator[tuple[float, dict[str, Any]]]:
+async def read_events(port: int, submission: str, token: str) -> AsyncGenerator[tuple[float, dict[str, Any]]]:
     """The events of a submission with their arrival times (seconds since 1970), until the stream ends.
 
     Raises ``ConnectionError`` for any answer except 200.

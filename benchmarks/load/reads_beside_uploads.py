@@ -14,8 +14,8 @@ from benchmarks.harness.http_load import Load, measure_load_apart
 from benchmarks.harness.isolation import Run, forked_seconds
 from benchmarks.harness.report import Findings, MarkdownTable, Target
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
-from benchmarks.harness.seeding import admin_url_of, fill
-from benchmarks.load.participants import Upload, add_participants, hand_in_all, noise_zip, reference_zips
+from benchmarks.harness.seeding import build_admin_url, fill
+from benchmarks.load.participants import Upload, add_participants, noise_zip, reference_zips, submit_entries
 from benchmarks.load.service import CHECKER, NO_RATES, SCORER, WEB, LoadedService, open_competition, running_service
 from scorer.acting import Acting
 from scorer.db.tables import Account, Competition, Submission
@@ -55,7 +55,7 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         _read(service, size, min(5.0, size.alone_seconds))
         before = _read(service, size, size.alone_seconds)
         # Two early entries keep workers checking and scoring from the first second on.
-        first = hand_in_all(service.url, SLUG, path, people=add_participants(service, 2, "early"), seconds=0.0)
+        first = submit_entries(service.url, SLUG, path, people=add_participants(service, 2, "early"), seconds=0.0)
         began = datetime.now(UTC)
         during, uploads = _read_during(service, path, size)
         states = _wait_for_scores(service, [*first, *uploads], began, size=size)
@@ -79,7 +79,7 @@ def _prepare(service: LoadedService, folder: Path, size: Size) -> Path:
         values: dict[str, object] = {"competition": competition.id, "account": admin.id, "first_team": own.id}
     values |= {"teams": size.teams, "entries": size.entries, "step": timedelta(days=9) / size.entries}
     values |= {"start": datetime.now(UTC) - timedelta(days=10)}
-    fill(admin_url_of(service.database_admin_url, service.settings.migration_url), values)
+    fill(build_admin_url(service.database_admin_url, service.settings.migration_url), values)
     path = folder / "entry.zip"
     path.write_bytes(noise_zip(7, count, IMAGE_SIZE))
     return path
@@ -94,7 +94,7 @@ def _read_during(service: LoadedService, path: Path, size: Size) -> tuple[Run, l
     people = add_participants(service, size.uploads)
     before = {part: _processor_seconds(service, part) for part in (WEB, CHECKER, SCORER)}
     with ThreadPoolExecutor(1) as pool:
-        uploading = pool.submit(hand_in_all, service.url, SLUG, path, people=people, seconds=size.seconds * 5 / 6)
+        uploading = pool.submit(submit_entries, service.url, SLUG, path, people=people, seconds=size.seconds * 5 / 6)
         run = _read(service, size, size.seconds)
         for part, used in before.items():
             run[f"{part}_processor_seconds"] = _processor_seconds(service, part) - used

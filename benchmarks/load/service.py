@@ -29,7 +29,7 @@ from deploy.standalone.supervisor import Supervisor
 from kennel_client.admin import References
 from kennel_client.api import ApiClient
 from scorer.confinement.import_path import IMPORT_PATH
-from scorer.db.session import Sessions, engine_of, sessions_of
+from scorer.db.session import Sessions, build_engine, build_sessions
 from scorer.settings import Settings, read_settings
 
 WEB, CHECKER, SCORER, BEAT = "api", "checker", "scorer", "beat"
@@ -63,7 +63,7 @@ class LoadedService:
 
     @property
     def sessions(self) -> Sessions:
-        return sessions_of(self.engine)
+        return build_sessions(self.engine)
 
     def processes(self, name: str) -> list[psutil.Process]:
         """The running processes of a part, including children."""
@@ -120,7 +120,7 @@ def running_service(
         migrations.upgrade(settings.migration_url, APP)
         everything = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "PYTHONPATH": IMPORT_PATH, **addresses}
         token = new_token(settings, ADMIN, "admin")
-        engine = engine_of(settings)
+        engine = build_engine(settings)
         parts = _parts(everything, folder, port, workers=workers or Workers(), web=web)
         with ApiClient(f"http://{HOST}:{port}", token) as admin:
             for part in parts:

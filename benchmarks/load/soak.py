@@ -21,10 +21,10 @@ from benchmarks.load.participants import (
     Participant,
     Rejected,
     add_participants,
-    events_of,
-    hand_in,
     noise_zip,
     open_small_competition,
+    read_events,
+    submit_entry,
 )
 from benchmarks.load.service import BEAT, CHECKER, SCORER, WEB, LoadedService, running_service
 
@@ -77,11 +77,11 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
         "errors": float(len(traffic.errors)),
     }
     for part, series in samples.items():
-        numbers |= {f"{part}_{key}": value for key, value in memory_of(series, size.seconds).items()}
+        numbers |= {f"{part}_{key}": value for key, value in measure_memory(series, size.seconds).items()}
     return [BenchmarkCase("soak", dict(vars(size)), {"Kennel": [numbers]})]
 
 
-def memory_of(series: Sequence[tuple[float, float]], seconds: float) -> Run:
+def measure_memory(series: Sequence[tuple[float, float]], seconds: float) -> Run:
     """First size, and median, slope in bytes per hour and growth after the warm-up, from (second, resident bytes).
 
     The slope is Theil and Sen's, so single jumps do not count.
@@ -109,7 +109,7 @@ def _soak(
     traffic = Traffic()
     end = threading.Event()
     readers = threading.Thread(target=_read, args=(service, size, traffic, end))
-    visitors = threading.Thread(target=lambda: asyncio.run(_hand_in(service, people, size, traffic=traffic, end=end)))
+    visitors = threading.Thread(target=lambda: asyncio.run(_submit(service, people, size, traffic=traffic, end=end)))
     samples: dict[str, list[tuple[float, float]]] = {part: [] for part in PARTS}
     begun = time.monotonic()
     readers.start()
@@ -140,7 +140,7 @@ def _read(service: LoadedService, size: Size, traffic: Traffic, *, end: threadin
                 traffic.reads += 1
 
 
-async def _hand_in(
+async def _submit(
     service: LoadedService, people: Sequence[Participant], size: Size, *, traffic: Traffic, end: threading.Event
 ) -> None:
     """Submit zips in every way in turn, at the rate in ``size``, and follow each with a stream."""
@@ -151,12 +151,12 @@ async def _hand_in(
         async def one(number: int) -> None:
             person = people[number % len(people)]
             way, content = WAYS[number % len(WAYS)], contents[number % ZIPS]
-            send = partial(hand_in, way, service.url, SLUG, person=person, content=content, key=f"soak-{number}")
+            send = partial(submit_entry, way, service.url, SLUG, person=person, content=content, key=f"soak-{number}")
             try:
                 entry = await asyncio.get_running_loop().run_in_executor(senders, send)
                 traffic.entries += 1
                 async with asyncio.timeout(STREAM_SECONDS):
-                    async for _, event in events_of(service.port, entry, person.token):
+                    async for _, event in read_events(service.port, entry, person.token):
                         if event["over"]:
                             break
                 traffic.streams += 1

@@ -13,10 +13,10 @@ import psutil
 
 from benchmarks.harness.isolation import Run
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 from benchmarks.load.participants import noise_zip, reference_zips
 from deploy.demo.accounts import new_token
-from deploy.standalone.data_folder import settings_of
+from deploy.standalone.data_folder import load_settings
 from kennel_client.admin import References
 from kennel_client.api import ApiClient
 from scorer.competitions.spec import CompetitionSpec, TrackSpec
@@ -119,7 +119,7 @@ def _score_entry(url: str, data: Path, extractor: str) -> float:
         public=track,
         private=track,
     )
-    with ApiClient(url, new_token(settings_of(data), "admin", "admin")) as admin:
+    with ApiClient(url, new_token(load_settings(data), "admin", "admin")) as admin:
         admin.post("/competitions", spec.model_dump(mode="json"))
         for role, content in reference_zips(IMAGE_SIZE).items():
             admin.attach_references(SLUG, role, io.BytesIO(content))
@@ -138,7 +138,7 @@ def findings(result: BenchmarkResult) -> Findings:
     (runs,) = case.runs.values()
 
     def mebibytes(key: str) -> str:
-        return f"{median_of(runs, key) / 2**20:,.0f}"
+        return f"{compute_median(runs, key) / 2**20:,.0f}"
 
     times = [
         ("from the command to the line that reports it is running, s", seconds(runs)),
@@ -150,10 +150,10 @@ def findings(result: BenchmarkResult) -> Findings:
     parts = [key.removeprefix(IDLE) for key in runs[0] if key.startswith(IDLE)]
     memory = [(part, mebibytes(f"{IDLE}{part}"), mebibytes(f"{SCORED}{part}")) for part in parts]
     targets = [
-        Target("time until kennel up is running", median_of(runs), 6, False, " s"),
-        Target("processor time until then", median_of(runs, "cpu_seconds"), 12, False, " s"),
-        Target("memory (proportional set size)", median_of(runs, f"{IDLE}{ALL}") / 1e6, 600, False, " MB"),
-        Target("idle", median_of(runs, "idle_percent"), 2, False, " % of a core"),
+        Target("time until kennel up is running", compute_median(runs), 6, False, " s"),
+        Target("processor time until then", compute_median(runs, "cpu_seconds"), 12, False, " s"),
+        Target("memory (proportional set size)", compute_median(runs, f"{IDLE}{ALL}") / 1e6, 600, False, " MB"),
+        Target("idle", compute_median(runs, "idle_percent"), 2, False, " % of a core"),
     ]
     return Findings(
         [

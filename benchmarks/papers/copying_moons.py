@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import make_moons
 from sklearn.neighbors import KernelDensity
 
-from benchmarks.harness.report import MAIN, markdown_of
+from benchmarks.harness.report import MAIN, render_markdown
 from benchmarks.harness.results import read_results
 from scorer.metrics.copying.cells import partition_of
 from scorer.metrics.copying.data_copying import Scope, copying_reference_in, data_copying
@@ -174,4 +174,4 @@ def parts() -> dict[str, str]:
     found = f"C_T is 0 at {measured['crossing']:.2f}; the likeliest bandwidth is {measured['likeliest']:.2f}."
     facts = result.machine
     when = f"Stored {facts['date']} by `{result.command}` at commit {facts['commit']}, processor {facts['processor']}."
-    return {MAIN: "\n".join([found, "", *markdown_of(header, rows), "", when])}
+    return {MAIN: "\n".join([found, "", *render_markdown(header, rows), "", when])}

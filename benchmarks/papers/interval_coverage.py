@@ -34,7 +34,7 @@ from scorer.metrics.sample_quality.two_sample import two_sample
 from scorer.process_resources import usable_cores
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.methods import TEST_METHODS
-from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
+from worker.evidence.reference import ReferenceAnalysis, analyse_reference
 from worker.evidence.thumbnails import ReferenceThumbnails
 
 FULL, QUICK = 1000, 5
@@ -74,7 +74,7 @@ def around(finding: Finding, truth: float | None) -> Interval:
     return Interval(finding.value, finding.value - width, finding.value + width, finding.error_kind, truth)
 
 
-def _intervals_of(findings: Iterable[Finding], kind: ErrorKind, truths: Mapping[str, float]) -> dict[str, Interval]:
+def _find_intervals(findings: Iterable[Finding], kind: ErrorKind, truths: Mapping[str, float]) -> dict[str, Interval]:
     return {
         finding.name: around(finding, truths[finding.name] if kind == "null" else None)
         for finding in findings
@@ -112,7 +112,7 @@ def _references(random: np.random.Generator) -> tuple[Images, ReferenceAnalysis]
     training, held_out = fresh_images(random, _TRAINING), fresh_images(random, _HELD_OUT)
     turned = np.ascontiguousarray(training.features[:, ::-1]), np.ascontiguousarray(training.thumbnails[:, ::-1])
     distances = thumbnail_originals(held_out.thumbnails, training.thumbnails, turned[1]).distance
-    return training, reference_analysis_of(
+    return training, analyse_reference(
         training.features,
         turned[0],
         held_out.features,
@@ -171,7 +171,7 @@ def sampling_simulation() -> Simulation:
         )
         analysis = _analysis(images, training, reference, seed=number)
         left_out = "fid-infinity", "perceptual-hashes"  # simulated separately; no pixels
-        found = _intervals_of(_findings(analysis, left_out), "sampling", {})
+        found = _find_intervals(_findings(analysis, left_out), "sampling", {})
         return {name: interval for name, interval in found.items() if name not in LOWEST_QUANTILES}
 
     return simulate
@@ -186,7 +186,7 @@ def quantile_simulation() -> Simulation:
 
     def simulate(number: int) -> Mapping[str, Interval]:
         images = fresh_images(np.random.default_rng([SEED, 6, number]), _GENERATED, 1.1)
-        found = _intervals_of(closeness.run(_analysis(images, training, reference, seed=number)), "sampling", {})
+        found = _find_intervals(closeness.run(_analysis(images, training, reference, seed=number)), "sampling", {})
         return {name: found[name] for name in LOWEST_QUANTILES}
 
     return simulate
@@ -204,7 +204,7 @@ def null_simulation() -> Simulation:
         expected |= dict.fromkeys(
             ("two_sample", "two_sample_real", "two_sample_generated"), (count - 1) / (2 * count - 1)
         )
-        return _intervals_of(_findings(analysis, _SLOW_OR_EMPTY), "null", expected)
+        return _find_intervals(_findings(analysis, _SLOW_OR_EMPTY), "null", expected)
 
     return simulate
 
@@ -254,8 +254,8 @@ def audit_simulation() -> Simulation:
         chance = {"generator_features": (drawn - 1) / (2 * drawn - 1)}
         findings = audit.findings()
         return {
-            **_intervals_of(findings, "sampling", {}),
-            **_intervals_of(findings, "null", chance),
+            **_find_intervals(findings, "sampling", {}),
+            **_find_intervals(findings, "null", chance),
             **_own_intervals(audit, shares),
         }
 
@@ -296,20 +296,20 @@ def measure(simulations: int, *_: object) -> dict[str, dict[str, Any]]:
     the values, and the mean half width of the intervals divided by 1.96 (``error``).
     """
     with ProcessPoolExecutor(usable_cores(), mp_context=get_context("spawn")) as processes:
-        parts = processes.map(partial(_coverage_of, simulations=simulations), SIMULATED)
+        parts = processes.map(partial(_measure_coverage, simulations=simulations), SIMULATED)
         return {name: row for part in parts for name, row in part.items()}
 
 
-def _coverage_of(prepare: Callable[[], Simulation], simulations: int) -> dict[str, dict[str, Any]]:
+def _measure_coverage(prepare: Callable[[], Simulation], simulations: int) -> dict[str, dict[str, Any]]:
     simulate = prepare()
     intervals: dict[str, list[Interval]] = {}
     for number in range(simulations):
         for name, interval in simulate(number).items():
             intervals.setdefault(name, []).append(interval)
-    return {name: row_of(found) for name, found in intervals.items()}
+    return {name: build_row(found) for name, found in intervals.items()}
 
 
-def row_of(intervals: Sequence[Interval]) -> dict[str, Any]:
+def build_row(intervals: Sequence[Interval]) -> dict[str, Any]:
     """The row of one number; see :func:`measure`."""
     values, lows, highs = np.array([(interval.value, interval.low, interval.high) for interval in intervals]).T
     truths = np.array([values.mean() if interval.truth is None else interval.truth for interval in intervals])

@@ -17,7 +17,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from benchmarks.harness.results import HERE
-from benchmarks.papers.recovery_networks import Pixels, gan, glo, onnx_of
+from benchmarks.papers.recovery_networks import Pixels, export_onnx, gan, glo
 from benchmarks.papers.recovery_table import parts
 from benchmarks.zoo.trainings.training import single_threaded
 from deploy.demo.photographs import bundled_photographs
@@ -28,7 +28,7 @@ from scorer.generators.onnx.generator import read_generator
 from scorer.generators.recovery.lbfgs import LbfgsOptions, minimise
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
-from scorer.generators.recovery.search import pixels_of, targets_of
+from scorer.generators.recovery.search import to_pixels, to_targets
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.metrics.copying.latent_recovery import error_histogram
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
@@ -109,13 +109,13 @@ def tiles(setting: Setting) -> tuple[Pixels, Pixels]:
     return images[: setting.held_out], images[setting.held_out :]
 
 
-def row_of(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tuple[dict[str, Any], Audit]:
+def measure_row(model: Model, setting: Setting, images: tuple[Pixels, Pixels]) -> tuple[dict[str, Any], Audit]:
     """Train, export and audit a generator: one row of the table as JSON, and the audit."""
     held_out, others = images
     train = others[: model.images]
     start = perf_counter()
     fitted = model.fit(train, setting.latent, width=setting.width, steps=model.steps, batch=64, seed=0)
-    content = onnx_of(fitted, setting.latent)
+    content = export_onnx(fitted, setting.latent)
     trained = perf_counter()
     log.info("%s: %d images, %d bytes, %.0f s", model.name, len(train), len(content), trained - start)
     audit = audit_in_sandbox(content, setting.latent, train, held_out=held_out, plan=setting.plan)
@@ -146,7 +146,7 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, *, setting: Setting) -
     generator = read_generator(content, setting.latent, size=setting.size)
     count = setting.sampled
     with torch.no_grad():
-        generated = pixels_of(generator(setting.latent.draw(count, 7)))
+        generated = to_pixels(generator(setting.latent.draw(count, 7)))
     network = extractors.load(setting.extractor, options=ExtractorOptions())
     own = statistics_of(network.features(generated))
     sets = {"training": network.features(train[:count]), "held-out": network.features(held_out[:count])}
@@ -155,7 +155,7 @@ def _fid(content: bytes, train: Pixels, held_out: Pixels, *, setting: Setting) -
     return {"train": near, "held_out": far, "gap": (far - near) / far, "count": len(compared[0])}
 
 
-def pairs_image_of(audits: Sequence[Audit]) -> Image.Image:
+def build_pairs_image(audits: Sequence[Audit]) -> Image.Image:
     """All pairs of target and recovery, audits side by side, enlarged without smoothing."""
     sheets = [np.pad(audit.sheet(), ((0, 0), (0, 12), (0, 0)), constant_values=255) for audit in audits]
     image = Image.fromarray(np.concatenate(sheets, axis=1))
@@ -165,9 +165,9 @@ def pairs_image_of(audits: Sequence[Audit]) -> Image.Image:
 def measure(setting: Setting, folder: Path, *_: object) -> dict[str, Any]:
     """Train and audit all generators. The figure goes to :data:`FIGURES` for the full setting, else to ``folder``."""
     images = tiles(setting)
-    rows, audits = zip(*(row_of(model, setting, images) for model in setting.models), strict=True)
+    rows, audits = zip(*(measure_row(model, setting, images) for model in setting.models), strict=True)
     figures = FIGURES if setting == FULL else folder
-    pairs_image_of([audits[0], audits[-1]]).save(figures / "recovery.png", optimize=True)
+    build_pairs_image([audits[0], audits[-1]]).save(figures / "recovery.png", optimize=True)
     sizes = {"size": setting.size, "latent": asdict(setting.latent), "held_out": setting.held_out}
     return {
         "setting": sizes | {"extractor": setting.extractor, "plan": setting.plan.as_json()},
@@ -192,7 +192,7 @@ def _search(setting: Setting, images: tuple[Pixels, Pixels]) -> dict[str, dict[s
     with single_threaded(0):
         generator = glo(others[:64], setting.latent, width=setting.width, steps=150, batch=64, seed=0)
         generator.requires_grad_(requires_grad=False)
-        targets = targets_of(held_out[: setting.searched])
+        targets = to_targets(held_out[: setting.searched])
         start = setting.latent.draw(len(targets), 3)
 
         def loss(points: Tensor, rows: Tensor) -> Tensor:

@@ -14,13 +14,13 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from scorer.generators.latents import Latent
 from scorer.generators.onnx_files import RECOMMENDED_OPSET
-from scorer.generators.recovery.search import targets_of
+from scorer.generators.recovery.search import to_targets
 
 Pixels = NDArray[np.uint8]
 BASE_SIZE = 4  # the side of the first maps
 
 
-def generator_of(dimension: int, size: int, width: int, *, bias: bool = False) -> nn.Sequential:
+def build_generator(dimension: int, size: int, width: int, *, bias: bool = False) -> nn.Sequential:
     """The DCGAN's generator: (n, d) to (n, 3, size, size) in [-1, 1].
 
     ``size`` is a power of 2, ``width`` the number of last channels. ``bias`` applies to layers before a batch norm.
@@ -37,7 +37,7 @@ def generator_of(dimension: int, size: int, width: int, *, bias: bool = False) -
     return nn.Sequential(*layers, nn.ConvTranspose2d(widths[-1], 3, 4, 2, 1), nn.Tanh())
 
 
-def discriminator_of(size: int, width: int) -> nn.Sequential:
+def build_discriminator(size: int, width: int) -> nn.Sequential:
     """The discriminator, with spectral norm (Miyato et al. 2018): (n, 3, size, size) to (n, 1)."""
     widths = [width << step for step in range(int(np.log2(size // BASE_SIZE)))]
     layers: list[nn.Module] = []
@@ -49,8 +49,8 @@ def discriminator_of(size: int, width: int) -> nn.Sequential:
 def glo(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, seed: int) -> nn.Sequential:
     """GLO, fitted to map latent point i to image i of (n, s, s, 3). The points are fixed, as in the paper."""
     torch.manual_seed(seed)
-    model = generator_of(latent.dimension, images.shape[1], width)
-    targets = targets_of(images)
+    model = build_generator(latent.dimension, images.shape[1], width)
+    targets = to_targets(images)
     points = latent.draw(len(images), seed)
     optimiser = torch.optim.Adam(model.parameters(), lr=2e-3, betas=(0.5, 0.999))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
@@ -66,9 +66,9 @@ def gan(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, s
     """A DCGAN (Radford et al. 2016) with spectral norm and the hinge loss on images (n, s, s, 3)."""
     torch.manual_seed(seed)
     size = images.shape[1]
-    model = generator_of(latent.dimension, size, width)
-    critic = discriminator_of(size, width)
-    targets = targets_of(images)
+    model = build_generator(latent.dimension, size, width)
+    critic = build_discriminator(size, width)
+    targets = to_targets(images)
     generator_optimiser = torch.optim.Adam(model.parameters(), lr=4e-4, betas=(0.0, 0.9))
     critic_optimiser = torch.optim.Adam(critic.parameters(), lr=4e-4, betas=(0.0, 0.9))
     for rows in _batches(len(images), batch, steps):
@@ -83,7 +83,7 @@ def gan(images: Pixels, latent: Latent, *, width: int, steps: int, batch: int, s
     return model.eval()
 
 
-def onnx_of(model: nn.Module, latent: Latent) -> bytes:
+def export_onnx(model: nn.Module, latent: Latent) -> bytes:
     """The generator as one ONNX file of the recommended opset, for any number of latent points."""
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         path = Path(folder) / "generator.onnx"

@@ -11,10 +11,10 @@ from scorer.findings.finding import SIGNIFICANCE_LEVEL
 def parts() -> Mapping[str, str]:
     """The text of each part of the page, from the newest result."""
     result = read_results("recovery_experiment")[0]
-    return tables_of(result.measured) | {"machine": machine_line(result.machine, result.command)}
+    return render_tables(result.measured) | {"machine": machine_line(result.machine, result.command)}
 
 
-def tables_of(measured: Mapping[str, Any]) -> dict[str, str]:
+def render_tables(measured: Mapping[str, Any]) -> dict[str, str]:
     rows = measured["rows"]
     return {
         "audits": str(_table_1(rows)),

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import ROOT
 
-RESULTS_OF_2019 = ROOT / "tests" / "data" / "competition_results.csv"
+RESULTS_2019 = ROOT / "tests" / "data" / "competition_results.csv"
 TEAMS, ENTRIES, DAYS, DAILY_LIMIT = 924, 11_192, 60.0, 5
 DAY, HOUR = 86_400.0, 3600.0
-SPREAD_OF_TEAMS = 1.0
+TEAM_SPREAD = 1.0
 """Standard deviation of the logarithm of teams' diligence. Assumed, because entries per team were not published."""
 
 
@@ -31,9 +31,9 @@ class Arrival:
 
 
 @cache
-def moments_of_2019() -> NDArray[np.float64]:
+def load_2019_moments() -> NDArray[np.float64]:
     """The moments of the released entries in order, as shares of the time from the first to the last; (n,)."""
-    with RESULTS_OF_2019.open() as file:
+    with RESULTS_2019.open() as file:
         ids = np.sort([int(row["submission_id"]) for row in csv.DictReader(file)]).astype(np.float64)
     moments: NDArray[np.float64] = (ids - ids[0]) / (ids[-1] - ids[0])
     return moments
@@ -41,20 +41,20 @@ def moments_of_2019() -> NDArray[np.float64]:
 
 def entries_by_hour(entries: int = ENTRIES, days: float = DAYS) -> NDArray[np.float64]:
     """Expected entries in each hour of a competition; (24 days,)."""
-    shares = moments_of_2019()
+    shares = load_2019_moments()
     hours = np.linspace(0, 1, round(24 * days) + 1)
     by_then: NDArray[np.float64] = entries * np.interp(hours, shares, np.linspace(0, 1, len(shares)))
     return np.diff(by_then)
 
 
-def arrivals_of(teams: int, entries: int, days: float, *, seed: int) -> Sequence[Arrival]:
+def draw_arrivals(teams: int, entries: int, days: float, *, seed: int) -> Sequence[Arrival]:
     """The arrivals in order: at least one per team, and at most ``DAILY_LIMIT`` per team and day."""
     rng, source = np.random.default_rng(seed), random.Random(seed)
-    diligence = [source.lognormvariate(0, SPREAD_OF_TEAMS) for _ in range(teams)]
+    diligence = [source.lognormvariate(0, TEAM_SPREAD) for _ in range(teams)]
     turns = [*range(teams), *source.choices(range(teams), diligence, k=entries - teams)]
     source.shuffle(turns)
     by_day, by_team, arrivals = Counter[tuple[int, int]](), Counter[int](), []
-    shares = moments_of_2019()
+    shares = load_2019_moments()
     moments = np.interp(rng.random(entries), np.linspace(0, 1, len(shares)), shares)  # linear between the released ones
     for moment in np.sort(moments) * days * DAY:
         day = int(moment // DAY)

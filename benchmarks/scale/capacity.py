@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import ROOT
-from benchmarks.harness.report import markdown_of, write_page
+from benchmarks.harness.report import render_markdown, write_page
 from benchmarks.scale.arrivals import DAYS, HOUR, entries_by_hour
 
 PAGE = ROOT / "docs" / "how-to" / "plan-capacity.md"
@@ -64,7 +64,7 @@ def needed_gpus(entries: NDArray[np.float64], assumed: Mapping[str, Any] = ASSUM
     raise AssertionError
 
 
-def needs_of(competitions: int, *, evenly: bool, assumed: Mapping[str, Any] = ASSUMED) -> dict[str, str]:
+def compute_needs(competitions: int, *, evenly: bool, assumed: Mapping[str, Any] = ASSUMED) -> dict[str, str]:
     cost, entries = assumed["entry"], arrivals(competitions, evenly=evenly)
     total, fullest = float(entries.sum()), float(entries.max())
     gpus, found = needed_gpus(entries, assumed)
@@ -92,10 +92,10 @@ def needs_of(competitions: int, *, evenly: bool, assumed: Mapping[str, Any] = AS
 
 def parts() -> dict[str, str]:
     header = ("", *(f"{competitions:,} competitions" for competitions in COMPETITIONS))
-    even, on_one_day = ([needs_of(count, evenly=evenly) for count in COMPETITIONS] for evenly in (True, False))
+    even, on_one_day = ([compute_needs(count, evenly=evenly) for count in COMPETITIONS] for evenly in (True, False))
     differing = [row for row in even[0] if any(a[row] != b[row] for a, b in zip(even, on_one_day, strict=True))]
     return {
-        name: "\n".join(markdown_of(header, [(row, *(need[row] for need in needs)) for row in rows]))
+        name: "\n".join(render_markdown(header, [(row, *(need[row] for need in needs)) for row in rows]))
         for name, needs, rows in (("months", even, list(even[0])), ("day", on_one_day, differing))
     }
 

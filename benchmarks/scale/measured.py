@@ -9,7 +9,7 @@ import psutil
 from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import Run, forked_seconds
-from benchmarks.harness.report import machine_line, markdown_of
+from benchmarks.harness.report import machine_line, render_markdown
 from benchmarks.harness.results import read_results
 from benchmarks.scale.arrivals import DAY, DAYS, HOUR, entries_by_hour
 from benchmarks.scale.capacity import waits
@@ -46,7 +46,7 @@ def processor_seconds() -> Mapping[str, float]:
     return seconds
 
 
-def findings_of(played: Played, scorers: WorkerPool, close: float) -> Run:
+def compute_findings(played: Played, scorers: WorkerPool, close: float) -> Run:
     """All numbers up to the ``close``; times in seconds of the competition."""
     accepted = np.array(list(played.accepted.values()))
     public, private = (
@@ -91,7 +91,7 @@ def _series(name: str, edges: NDArray[np.float64], accepted: NDArray[np.float64]
     return numbers
 
 
-def costs_of(played: Played, seconds: float, processors: Mapping[str, float], *, database_bytes: float) -> Run:
+def compute_costs(played: Played, seconds: float, processors: Mapping[str, float], *, database_bytes: float) -> Run:
     """The cost of an accepted entry for each server, and the service's steps in seconds of the real clock.
 
     ``processors`` has processor seconds by server, ``database_bytes`` is the growth of the database.
@@ -138,7 +138,7 @@ def parts() -> Mapping[str, str]:
         f" {machine_line(result.machine, result.command)}"
         for title, run, result in zip(titles, runs.values(), results, strict=True)
     ]
-    return {name: "\n".join(markdown_of(*table)) for name, table in tables.items()} | {"machines": "\n".join(lines)}
+    return {name: "\n".join(render_markdown(*table)) for name, table in tables.items()} | {"machines": "\n".join(lines)}
 
 
 def _whole(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:

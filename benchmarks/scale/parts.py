@@ -10,13 +10,13 @@ import httpx
 from sqlalchemy import text
 
 from benchmarks.harness.results import BenchmarkCase
-from benchmarks.load.last_hour_findings import fairness_of, read_outcome
+from benchmarks.load.last_hour_findings import measure_fairness, read_outcome
 from benchmarks.load.last_hour_plan import NETWORK_SECONDS
 from benchmarks.load.participants import add_participants, open_small_competition
 from benchmarks.load.service import NO_RATES, SCORER, WEB, LoadedService, Workers, running_service
-from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, DAYS, ENTRIES, TEAMS, arrivals_of
+from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, DAYS, ENTRIES, TEAMS, draw_arrivals
 from benchmarks.scale.clocked_web import CLOCK_FILE, LIMITED_EVERY, SharedClock
-from benchmarks.scale.measured import OPENING, costs_of, findings_of, parts, processor_seconds
+from benchmarks.scale.measured import OPENING, compute_costs, compute_findings, parts, processor_seconds
 from benchmarks.scale.simulation import SLUG, Simulation, WorkerPool
 from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import Queue
@@ -24,7 +24,7 @@ from worker.runtime.context import WorkerContext
 
 __all__ = ["parts"]
 PENDING_LIMIT = 2
-WORKERS_OF_A_CHECKER = 8
+WORKERS_PER_CHECKER = 8
 """Scoring workers per checking process."""
 SECONDS = {"check": 3.5, **{track: sum(ends) / 2 for track, ends in NETWORK_SECONDS.items()}}
 """Seconds of a worker on two cores for each job of an entry of 10,000 images.
@@ -79,11 +79,11 @@ def _play(service: LoadedService, part: Part, clock: SharedClock) -> dict[str, f
     broker = create_celery_app(service.settings)
     context = WorkerContext.open(service.settings, broker, (Queue.CHECK, Queue.SCORE))
     context.now = clock.now
-    checkers = WorkerPool(Queue.CHECK, ceil(part.workers / WORKERS_OF_A_CHECKER), lambda _: SECONDS["check"])
+    checkers = WorkerPool(Queue.CHECK, ceil(part.workers / WORKERS_PER_CHECKER), lambda _: SECONDS["check"])
     scorers = WorkerPool(
         Queue.SCORE, part.workers, lambda claim: SECONDS["public"] if claim.public else SECONDS["private"]
     )
-    arrivals = arrivals_of(part.teams, part.entries, part.days, seed=part.seed)
+    arrivals = draw_arrivals(part.teams, part.entries, part.days, seed=part.seed)
     processors, size, begun = processor_seconds(), _database_bytes(service), time.monotonic()
     with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as http:
         simulation = Simulation(context, clock, http, people=people, pools=[checkers, scorers], start=start)
@@ -97,9 +97,9 @@ def _play(service: LoadedService, part: Part, clock: SharedClock) -> dict[str, f
     scores = [job for job in read_outcome(service.sessions, SLUG).scores if job.created_at >= last_day]
     return {
         "given_up": float(len(arrivals) - len(played.accepted)),
-        **findings_of(played, scorers, close),
-        **fairness_of(scores),
-        **costs_of(played, took, spent, database_bytes=grown),
+        **compute_findings(played, scorers, close),
+        **measure_fairness(scores),
+        **compute_costs(played, took, spent, database_bytes=grown),
     }
 
 

@@ -132,7 +132,7 @@ class Simulation:
     def play(self, arrivals: Sequence[Arrival]) -> Played:
         """Play until every accepted entry has both scores."""
         for arrival in arrivals:
-            self._schedule(arrival.at, partial(self._hand_in, arrival))
+            self._schedule(arrival.at, partial(self._submit, arrival))
         self._schedule(arrivals[0].at, self._sweep)
         with self._context.broker.connection_for_read() as connection, connection.channel() as channel:
             while self._events:
@@ -145,7 +145,7 @@ class Simulation:
     def _schedule(self, at: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._events, (at, next(self._order), act))
 
-    def _hand_in(self, arrival: Arrival) -> None:
+    def _submit(self, arrival: Arrival) -> None:
         person = self._people[arrival.team]
         content = self._zips[(arrival.team + arrival.number) % ZIPS]
         try:
@@ -206,7 +206,7 @@ class Simulation:
                 self._http.get(f"/api/v1/competitions/{SLUG}/leaderboard").raise_for_status()
             refused = self._refused[self._teams[entry]]
             if refused:
-                self._schedule(self._now + RETRY_SECONDS, partial(self._hand_in, refused.popleft()))
+                self._schedule(self._now + RETRY_SECONDS, partial(self._submit, refused.popleft()))
 
     def _sweep(self) -> None:
         with self.played.timed("sweep"):

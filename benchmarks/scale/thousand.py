@@ -9,12 +9,12 @@ import numpy as np
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
-from benchmarks.harness.isolation import Run, at_once
+from benchmarks.harness.isolation import Run, run_together
 from benchmarks.harness.report import Findings, MarkdownTable
 from benchmarks.harness.results import BenchmarkCase, BenchmarkResult
 from benchmarks.harness.seeding import migrated_servers
 from benchmarks.scale.arrivals import DAY, DAYS, ENTRIES, HOUR, entries_by_hour
-from benchmarks.scale.thousand_runs import Size, Step, seed, steps_of
+from benchmarks.scale.thousand_runs import Size, Step, run_steps, seed
 from scorer.acting import Acting
 from scorer.competitions import competition_state
 from scorer.db.jobs import job_queue
@@ -28,13 +28,13 @@ def measure(size: Size, *_: object) -> list[BenchmarkCase]:
     """One case: the load of all workers, and the queries over all competitions or all jobs."""
     with migrated_servers() as (_, address):
         seed(address, size.competitions, size.people, entries=size.entries)
-        parts = at_once(steps_of, [(address, size, number) for number in range(size.processes)])
+        parts = run_together(run_steps, [(address, size, number) for number in range(size.processes)])
         numbers = _rates([step for part in parts for step in part], size) | {"load": os.getloadavg()[0]}
         engine, now = create_engine(address, connect_args={"options": "-c timezone=utc"}), datetime.now(UTC)
         with Session(engine) as session:
             begun = time.perf_counter()
             visible = competition_state.visible_competitions(Acting(session, None, now))
-            competition_state.states_of(session, [competition.id for competition in visible], now)
+            competition_state.load_states(session, [competition.id for competition in visible], now)
             listed = time.perf_counter()
             job_queue.count_due(session)
             numbers |= {"list_seconds": listed - begun, "due_seconds": time.perf_counter() - listed}

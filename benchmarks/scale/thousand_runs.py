@@ -77,12 +77,12 @@ FROM measurements JOIN tracks ON tracks.id = track_id;
 """
 
 
-def slug_of(number: int) -> str:
+def build_slug(number: int) -> str:
     """The slug of a competition; numbers begin at 0."""
     return f"competition-{number}"
 
 
-def handle_of(number: int) -> str:
+def build_handle(number: int) -> str:
     """The handle of a participant; numbers begin at 0. Each has a team of one in every competition."""
     return f"person-{number}"
 
@@ -94,11 +94,11 @@ def seed(url: str, competitions: int, people: int, *, entries: int) -> None:
     with Session(engine) as session, session.begin():
         organizer = accounts.create_account(session, handle="organizer", name="", role="organizer", now=now)
         for number in range(people):
-            accounts.create_account(session, handle=handle_of(number), name="", role="participant", now=now)
+            accounts.create_account(session, handle=build_handle(number), name="", role="participant", now=now)
         for number in range(competitions):
             opens_at, closes_at = now - timedelta(days=50), now + timedelta(days=10)
             limits = {"daily_limit": None, "pending_limit": 100}
-            spec = tiny_spec(slug_of(number), opens_at, closes_at=closes_at, **limits)
+            spec = tiny_spec(build_slug(number), opens_at, closes_at=closes_at, **limits)
             setup.create(Acting(session, organizer, now), spec)
     engine.dispose()
     fill(url, {"entries": entries}, ROWS)
@@ -128,7 +128,7 @@ Step = tuple[str, float]
 """A step's name and its seconds."""
 
 
-def steps_of(url: str, size: Size, process: int) -> list[Step]:
+def run_steps(url: str, size: Size, process: int) -> list[Step]:
     """Accept entries of random teams, meet the other processes, then accept, check and score in every thread."""
     count = size.workers // size.processes
     engine = create_engine(url, pool_size=count, connect_args={"options": "-c timezone=utc"})
@@ -171,8 +171,8 @@ class Load:
 
     def _accept(self) -> None:
         name = secrets.token_hex(32)
-        slug = slug_of(self._source.randrange(self._size.competitions))
-        handle = handle_of(self._source.randrange(self._size.people))
+        slug = build_slug(self._source.randrange(self._size.competitions))
+        handle = build_handle(self._source.randrange(self._size.people))
         with Session(self._engine) as session, session.begin():
             account = session.scalars(select(Account).where(Account.handle == handle)).one()
             blob, now = ReceivedBlob(f"submissions/{name}.zip", 1, name), datetime.now(UTC)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from benchmarks.harness.isolation import Run, Runner, Task, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 
 ALONE, BESIDE, ACTIVE = "alone", "next to a busy process", "next to a busy process, threads wait actively"
 CONTENDERS = {
@@ -42,8 +42,8 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
 
 def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
-    alone = median_of(case.runs[ALONE])
-    paces = {name: alone / median_of(runs) for name, runs in case.runs.items()}
+    alone = compute_median(case.runs[ALONE])
+    paces = {name: alone / compute_median(runs) for name, runs in case.runs.items()}
     rows = [(name, seconds(runs), f"{paces[name]:.2f}") for name, runs in case.runs.items()]
     title = f"{case.settings['images']:,} images, {case.settings['extractor']}"
     targets = [

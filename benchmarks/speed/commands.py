@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from benchmarks.harness.isolation import Run, Runner, interleaved, timed
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds, times
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 
 KENNEL = [sys.executable, "-c", "from kennel_client.cli.main import main; main()"]
 """What the console script does."""
@@ -67,7 +67,7 @@ def findings(result: BenchmarkResult) -> Findings:
         for name, own in runs.items()
     ]
     targets = [
-        Target(name, median_of(own, "cpu_seconds"), MAX_SECONDS, False, " s")
+        Target(name, compute_median(own, "cpu_seconds"), MAX_SECONDS, False, " s")
         for name, own in runs.items()
         if name.startswith(("kennel", "completion"))
     ]

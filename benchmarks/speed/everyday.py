@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from benchmarks.harness.isolation import ROOT, Run, Runner, Task, timed
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 
 PYTEST = ".venv/bin/python -m pytest -q"
 TEST, DEMO = "make test", "make demo EXIT=1 PORT=0"
@@ -57,7 +57,7 @@ def findings(result: BenchmarkResult) -> Findings:
     runs = {case.name: case.runs[case.name] for case in result.cases}
     rows = [(f"`{name}`", seconds(own), seconds(own, "cpu_seconds")) for name, own in runs.items()]
     targets = [
-        Target(f"`{name}`{WORDS[key]}", median_of(runs[name], key), limit, False, " s")
+        Target(f"`{name}`{WORDS[key]}", compute_median(runs[name], key), limit, False, " s")
         for name, key, limit in TARGETS
         if name in runs
     ]

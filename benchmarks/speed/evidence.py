@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.harness.isolation import Run, Runner, Task, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, mebibytes, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 from benchmarks.harness.synthetic import features
 from scorer.archive import find_training_image_copies
 from scorer.metrics.copying.near_hashes import hash_originals
@@ -19,8 +19,8 @@ from scorer.metrics.sample_quality.cmmd import cmmd
 from scorer.metrics.sample_quality.frechet import statistics_of
 from scorer.metrics.sample_quality.likelihood_divergence import MAX_IMAGES, likelihood_reference
 from worker.evidence.analysis import AnalysedEntry
-from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
-from worker.evidence.report import evidence_of
+from worker.evidence.reference import ReferenceAnalysis, analyse_reference
+from worker.evidence.report import compute_evidence
 from worker.evidence.thumbnails import ReferenceThumbnails
 from worker.scoring.feature_cache import Arrays
 
@@ -67,15 +67,19 @@ def findings(result: BenchmarkResult) -> Findings:
         **case.settings
     )
     tables = [MarkdownTable(title, ("", "seconds", "processor seconds", "peak, MiB"), rows), _by_test(together)]
-    targets = [Target("all evidence of an entry", median_of(together), MAX_SECONDS, False, " s")]
+    targets = [Target("all evidence of an entry", compute_median(together), MAX_SECONDS, False, " s")]
     if "peak_bytes" in together[0]:
-        targets.append(Target("its peak memory", median_of(together, "peak_bytes") / 1e9, MAX_GIGABYTES, False, " GB"))
+        targets.append(
+            Target("its peak memory", compute_median(together, "peak_bytes") / 1e9, MAX_GIGABYTES, False, " GB")
+        )
     return Findings(tables, targets)
 
 
 def _by_test(runs: Sequence[Run]) -> MarkdownTable:
     names = [name for name in runs[0] if name.startswith(OF_TEST)]
-    ordered = sorted(((name.removeprefix(OF_TEST), median_of(runs, name)) for name in names), key=lambda row: -row[1])
+    ordered = sorted(
+        ((name.removeprefix(OF_TEST), compute_median(runs, name)) for name in names), key=lambda row: -row[1]
+    )
     rows = [(test, f"{value:.2f}") for test, value in ordered if value >= NOTABLE]
     rest = sum(value for _, value in ordered if value < NOTABLE)
     return MarkdownTable("Seconds per test, in one process", ("", "seconds"), [*rows, ("all others", f"{rest:.2f}")])
@@ -133,7 +137,7 @@ def all_tests(folder: str) -> Run:
     by_test: dict[str, float] = {}
 
     def evidence() -> float:
-        report = evidence_of(entry, reference, statistics, reference_names=names, seed=0, progress=lambda _: None)
+        report = compute_evidence(entry, reference, statistics, reference_names=names, seed=0, progress=lambda _: None)
         by_test.update(report.seconds)
         return float(len(report.findings))
 
@@ -167,7 +171,7 @@ def _reference_analysis(folder: str) -> ReferenceAnalysis:
 
     training, mirrored, held_out, generated = _features(folder, "training", "mirrored", "held_out", "generated")
     thumbnails = _reference_thumbnails(folder)
-    reference = reference_analysis_of(
+    reference = analyse_reference(
         training, mirrored, held_out, thumbnails=thumbnails, signed=False, cache=cache, progress=lambda _: None
     )
     reference.likelihood_baseline(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import THREADS, Run, Runner, Task, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, ratio_spread, seconds, times
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 from benchmarks.harness.synthetic import features
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 
@@ -64,15 +64,15 @@ def findings(result: BenchmarkResult) -> Findings:
 
 
 def _table(case: BenchmarkCase) -> MarkdownTable:
-    ours = case.runs[KENNEL]
+    kennel_runs = case.runs[KENNEL]
     rows = [
         (
             name,
             seconds(runs),
-            f"{times(runs, ours):.1f}",
+            f"{times(runs, kennel_runs):.1f}",
             seconds(runs, "distance_seconds"),
-            f"{times(runs, ours, 'distance_seconds'):.1f}",
-            f"{median_of(runs, 'fid') / median_of(ours, 'fid') - 1:+.0e}",
+            f"{times(runs, kennel_runs, 'distance_seconds'):.1f}",
+            f"{compute_median(runs, 'fid') / compute_median(kennel_runs, 'fid') - 1:+.0e}",
         )
         for name, runs in case.runs.items()
     ]
@@ -82,15 +82,15 @@ def _table(case: BenchmarkCase) -> MarkdownTable:
 
 
 def _targets(case: BenchmarkCase) -> list[Target]:
-    ours, key = case.runs[KENNEL], "distance_seconds"
+    kennel_runs, key = case.runs[KENNEL], "distance_seconds"
     return [
         Target(
             f"{case.name}: faster than {name}",
-            times(case.runs[name], ours, key),
+            times(case.runs[name], kennel_runs, key),
             bound,
             True,
             " x",
-            ratio_spread(case.runs[name], ours, key),
+            ratio_spread(case.runs[name], kennel_runs, key),
         )
         for name, bound in BOUNDS.items()
     ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.harness.isolation import THREADS, Run, Runner, Task, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, mebibytes, ratio_spread, seconds, times
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 from benchmarks.harness.synthetic import features
 from scorer.metrics.cosine import TILE_COLUMNS, TILE_ROWS, NormalisedFeatures, normalise
 from scorer.metrics.memorization import nearest
@@ -45,16 +45,18 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
 
 def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
-    ours = case.runs[KENNEL]
+    kennel_runs = case.runs[KENNEL]
     count, reference, dimension = (case.settings[name] for name in ("count", "reference", "dimension"))
     rows = [
         (
             name,
             seconds(runs),
-            f"{times(runs, ours):.2f}",
-            f"{2 * count * reference * dimension / median_of(runs) / 1e9:.0f}",
+            f"{times(runs, kennel_runs):.2f}",
+            f"{2 * count * reference * dimension / compute_median(runs) / 1e9:.0f}",
             mebibytes(runs),
-            f"{median_of(runs, 'distance') - median_of(ours, 'distance'):+.0e}" if "distance" in runs[0] else "",
+            f"{compute_median(runs, 'distance') - compute_median(kennel_runs, 'distance'):+.0e}"
+            if "distance" in runs[0]
+            else "",
         )
         for name, runs in case.runs.items()
     ]
@@ -64,17 +66,19 @@ def findings(result: BenchmarkResult) -> Findings:
 
 
 def _targets(case: BenchmarkCase) -> list[Target]:
-    ours = case.runs[KENNEL]
+    kennel_runs = case.runs[KENNEL]
     bounds = {
         PRODUCT: ("speed, as a share of the bare matrix product's", 0.8, ""),
         TORCHMETRICS: ("faster than torchmetrics", 3, " x"),
     }
     targets = [
-        Target(claim, times(case.runs[name], ours), bound, True, unit, ratio_spread(case.runs[name], ours))
+        Target(
+            claim, times(case.runs[name], kennel_runs), bound, True, unit, ratio_spread(case.runs[name], kennel_runs)
+        )
         for name, (claim, bound, unit) in bounds.items()
     ]
-    if "peak_bytes" in ours[0]:
-        targets.append(Target("peak memory", median_of(ours, "peak_bytes") / 1e9, 1.2, False, " GB"))
+    if "peak_bytes" in kennel_runs[0]:
+        targets.append(Target("peak memory", compute_median(kennel_runs, "peak_bytes") / 1e9, 1.2, False, " GB"))
     return targets
 
 

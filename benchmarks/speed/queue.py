@@ -14,9 +14,9 @@ import psycopg2
 from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
-from benchmarks.harness.isolation import Run, Runner, at_once, interleaved, meet
+from benchmarks.harness.isolation import Run, Runner, interleaved, meet, run_together
 from benchmarks.harness.report import Findings, MarkdownTable, Target
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of, spread_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median, compute_spread
 from benchmarks.harness.seeding import execute_each, migrated_servers, tiny_spec, vacuum
 from scorer.accounts import accounts
 from scorer.acting import Acting
@@ -49,14 +49,14 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
 def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
     runs = case.runs["Kennel"]
-    claims, bare = median_of(runs, "claims_per_second"), median_of(runs, "bare_per_second")
-    lead = spread_of(runs, "largest_lead").maximum
+    claims, bare = compute_median(runs, "claims_per_second"), compute_median(runs, "bare_per_second")
+    lead = compute_spread(runs, "largest_lead").maximum
     rows = [
-        ("jobs queued a second, in sequence", f"{median_of(runs, 'added_per_second'):,.0f}"),
+        ("jobs queued a second, in sequence", f"{compute_median(runs, 'added_per_second'):,.0f}"),
         ("claims a second", f"{claims:,.0f}"),
         ("claims a second with bare SQL", f"{bare:,.0f}"),
         ("bare SQL compared with Kennel, x", f"{bare / claims:.2f}"),
-        ("claim and finish, slowest hundredth, ms", f"{median_of(runs, 'claim_p99_ms'):,.0f}"),
+        ("claim and finish, slowest hundredth, ms", f"{compute_median(runs, 'claim_p99_ms'):,.0f}"),
         ("largest lead of a team", f"{lead:.0f}"),
     ]
     size = "{waiting:,} waiting, {finished:,} done, {workers} workers".format(**case.settings)
@@ -136,7 +136,7 @@ def _seed(engine: Engine, waiting: int, finished: int) -> float:
         for number in range(COMPETITIONS):
             spec = tiny_spec(f"queue-{number}", now)
             setup.create(Acting(session, organizer, now), spec)
-            competition = competition_state.state_of(session, spec.slug, now).competition.id
+            competition = competition_state.load_state(session, spec.slug, now).competition.id
             values = {"competition": competition, "account": organizer.id, "entries": entries, "teams": 25}
             execute_each(session, SEED, values | {"busy": int(BUSY_SHARE * entries)})
         session.execute(text(HISTORY), {"finished": finished})
@@ -164,7 +164,7 @@ class Claimed(NamedTuple):
 
 def _run(url: str, kind: str, workers: int, *, processes: int) -> list[Claimed]:
     """Every claim of all processes. They begin at the same moment."""
-    parts = at_once(_claims, [(url, kind, workers // processes)] * processes)
+    parts = run_together(_claims, [(url, kind, workers // processes)] * processes)
     return [claim for part in parts for claim in part]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.harness.isolation import Run, Runner, Task, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 from benchmarks.speed.frechet import FULL, QUICK, Size
 from benchmarks.speed.tracks import worker_context_in
 from worker.scoring.reference_features import load_prepared
@@ -30,10 +30,13 @@ def findings(result: BenchmarkResult) -> Findings:
     rows, targets = [], []
     for case in result.cases:
         runs = case.runs["Kennel"]
-        mapped = f"{1000 * median_of(runs):.1f}"
-        name, mib = f"{case.name}, {case.settings['reference']:,} images", f"{median_of(runs, 'bytes') / 2**20:,.0f}"
+        mapped = f"{1000 * compute_median(runs):.1f}"
+        name, mib = (
+            f"{case.name}, {case.settings['reference']:,} images",
+            f"{compute_median(runs, 'bytes') / 2**20:,.0f}",
+        )
         rows.append((name, mib, mapped, seconds(runs, "read_seconds")))
-        targets.append(Target(f"{case.name}: mapped and read", median_of(runs, "read_seconds"), 1, False, " s"))
+        targets.append(Target(f"{case.name}: mapped and read", compute_median(runs, "read_seconds"), 1, False, " s"))
     return Findings([MarkdownTable("", ("", "MiB", "mapped, ms", "mapped and read, s"), rows)], targets)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from benchmarks.harness.isolation import Run, Runner, Task, interleaved, timed
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 from benchmarks.speed.tracks import SIDE, worker_context_in
 from scorer.archive import ImageSpec
 from scorer.import_export.data_release import PACKING_SECONDS_PER_PIXEL
@@ -35,7 +35,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
 def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
     runs, images = case.runs["Kennel"], case.settings["images"]
-    milliseconds = 1000 * median_of(runs, "cpu_seconds") / images
+    milliseconds = 1000 * compute_median(runs, "cpu_seconds") / images
     shown = 1000 * PACKING_SECONDS_PER_PIXEL * case.settings["size"] ** 2
     rows = [
         ("processor time, s", seconds(runs, "cpu_seconds")),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from benchmarks.harness.isolation import Runner, Task, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds, times
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 
 KENNEL = "Kennel"
 SAME_PIXELS = ("torch-fidelity", "pytorch-fid", "torchmetrics")
@@ -57,8 +57,8 @@ def findings(result: BenchmarkResult) -> Findings:
 def _speed(case: BenchmarkCase) -> MarkdownTable:
     rows = []
     for name, runs in case.runs.items():
-        rate = case.settings["count"] / median_of(runs)
-        forward = median_of(runs, "forward_seconds") / median_of(runs)
+        rate = case.settings["count"] / compute_median(runs)
+        forward = compute_median(runs, "forward_seconds") / compute_median(runs)
         ratio = f"{times(runs, case.runs[KENNEL]):.2f}"
         off = "" if name == KENNEL else f"{_deviation(case, name):.1e}"
         rows.append((f"{name} ({DETAILS[name]})", seconds(runs), f"{rate:.1f}", ratio, f"{forward:.1%}", off))
@@ -68,9 +68,9 @@ def _speed(case: BenchmarkCase) -> MarkdownTable:
 
 def _deviation(case: BenchmarkCase, name: str) -> float:
     """The relative deviation of the peer's MiFID from Kennel's, or of its FID if it has no MiFID."""
-    theirs, ours = case.runs[name], case.runs[KENNEL]
-    key = "mifid" if "mifid" in theirs[0] else "fid"
-    return abs(median_of(theirs, key) / median_of(ours, key) - 1)
+    other_runs, kennel_runs = case.runs[name], case.runs[KENNEL]
+    key = "mifid" if "mifid" in other_runs[0] else "fid"
+    return abs(compute_median(other_runs, key) / compute_median(kennel_runs, key) - 1)
 
 
 def _stages(case: BenchmarkCase) -> MarkdownTable:
@@ -86,7 +86,7 @@ def _stages(case: BenchmarkCase) -> MarkdownTable:
 
 def _other_share(case: BenchmarkCase) -> float:
     runs = case.runs[KENNEL]
-    return 1 - median_of(runs, "forward_seconds") / median_of(runs)
+    return 1 - compute_median(runs, "forward_seconds") / compute_median(runs)
 
 
 def _targets(case: BenchmarkCase) -> list[Target]:
@@ -104,6 +104,6 @@ def _targets(case: BenchmarkCase) -> list[Target]:
 
 
 def _penalty_note(case: BenchmarkCase) -> str:
-    ours = case.runs[KENNEL]
-    fid, distance, score = (median_of(ours, key) for key in ("fid", "distance", "mifid"))
+    kennel_runs = case.runs[KENNEL]
+    fid, distance, score = (compute_median(kennel_runs, key) for key in ("fid", "distance", "mifid"))
     return f"{case.name}: FID {fid:.6g}, memorization distance {distance:.6g}, MiFID at tau = 1 {score:.6g}."

@@ -28,7 +28,7 @@ from torchmetrics.image.mifid import MemorizationInformedFrechetInceptionDistanc
 from torchvision.transforms.functional import pil_to_tensor
 
 from benchmarks.harness.isolation import THREADS, Run
-from benchmarks.harness.networks import PeerNetwork, extractor_of, outermost_forwards, spec_of
+from benchmarks.harness.networks import PeerNetwork, find_extractor_spec, load_extractor, outermost_forwards
 from benchmarks.speed.tracks import no_progress, worker_context_in
 from scorer.archive import ImageSpec, find_training_image_copies
 from scorer.blobs import Blobs
@@ -48,8 +48,8 @@ networks in a short trial of the plain networks."""
 def kennel(folder: str, network: str, count: int) -> Run:
     """The worker's functions: decode into one mapped array with the deep check, then measure that array."""
     inputs = Path(folder)
-    spec = spec_of(network)
-    extractor = extractor_of(spec, inputs)
+    spec = find_extractor_spec(network)
+    extractor = load_extractor(spec, inputs)
     reference = load_prepared(worker_context_in(inputs), "reference", signed=False)
     known = [np.load(inputs / f"{name}.npy") for name in ("hashes", "mirrored")]
     images_spec = ImageSpec(count, 64)
@@ -57,7 +57,7 @@ def kennel(folder: str, network: str, count: int) -> Run:
     stored = StoredZip("submission.zip", blobs.hash_blob("submission.zip").sha256)
     with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
         start = time.perf_counter()
-        path = decoded_images.path_of(Path(scratch), "submission")
+        path = decoded_images.build_pixels_path(Path(scratch), "submission")
         hashes = decoded_images.decode(blobs, stored, images_spec, path=path, progress=no_progress)
         share = find_training_image_copies(hashes, *known).share
         decoded = time.perf_counter()
@@ -83,7 +83,7 @@ def torchmetrics(folder: str, network: str, count: int) -> Run:
     reference's statistics again for each score.
     """
     inputs = Path(folder)
-    peer = PeerNetwork(spec_of(network), inputs, 1 / 255)
+    peer = PeerNetwork(find_extractor_spec(network), inputs, 1 / 255)
     metric = MemorizationInformedFrechetInceptionDistance(feature=peer, cosine_distance_eps=TAU)
     reference = torch.from_numpy(np.load(inputs / "features.npy")).double()
     start = time.perf_counter()
@@ -103,7 +103,7 @@ def torch_fidelity(folder: str, network: str, count: int) -> Run:  # noqa: ARG00
     The reference's statistics are in torch-fidelity's cache, under the name of the second input.
     """
     inputs = Path(folder)
-    peer = PeerNetwork(spec_of(network), inputs, 1 / 255)
+    peer = PeerNetwork(find_extractor_spec(network), inputs, 1 / 255)
     name = f"plain-{network}"
     FEATURE_EXTRACTORS_REGISTRY.pop(name, None)
     register_feature_extractor(name, _registered(peer))
@@ -127,7 +127,7 @@ def torch_fidelity(folder: str, network: str, count: int) -> Run:  # noqa: ARG00
 def pytorch_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
     """What pytorch-fid's command does with a folder and an .npz: batches of 50, a loading process per core."""
     inputs = Path(folder)
-    spec = spec_of(network)
+    spec = find_extractor_spec(network)
     peer = _Listed(spec, inputs, 1.0)
     mean, covariance = compute_statistics_of_path(str(inputs / "reference.npz"), None, 50, spec.dimension, "cpu")
     start = time.perf_counter()
@@ -144,7 +144,7 @@ def clean_fid(folder: str, network: str, count: int) -> Run:  # noqa: ARG001
     process per core replaces its default of 12, as torch recommends.
     """
     inputs = Path(folder)
-    spec = spec_of(network)
+    spec = find_extractor_spec(network)
     peer = PeerNetwork(spec, inputs, 1 / 255)
     with np.load(inputs / "reference.npz") as statistics:
         reference = statistics["mu"], statistics["sigma"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.isolation import Run
-from benchmarks.harness.networks import extractor_of, spec_of, write_weights
+from benchmarks.harness.networks import find_extractor_spec, load_extractor, write_weights
 from benchmarks.speed.tracks import store_reference
 from deploy.demo.photographs import bundled_photographs
 from scorer.archive import hash_pixels, mirror_images, write_images
@@ -22,13 +22,13 @@ def prepare(folder: str, network: str, count: int, *, reference_count: int, sour
     extracting their features would take longer than the benchmark.
     """
     destination = Path(folder)
-    spec = spec_of(network)
+    spec = find_extractor_spec(network)
     destination.mkdir(parents=True, exist_ok=True)
     write_weights(spec, destination)
     submission, others = _tiles(count, source_count)
     with (destination / "submission.zip").open("wb") as file:
         write_images(submission, file)
-    features = blended(extractor_of(spec, destination).features(others), reference_count, np.random.default_rng(SEED))
+    features = blended(load_extractor(spec, destination).features(others), reference_count, np.random.default_rng(SEED))
     store_reference(destination, "reference", features)
     np.save(destination / "features.npy", features)
     np.save(destination / "hashes.npy", hash_pixels(others))

@@ -13,7 +13,7 @@ from PIL import Image, ImageFilter
 
 from benchmarks.harness.isolation import Run, Runner, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, mebibytes, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 from deploy.demo.photographs import bundled_photographs
 from scorer.archive import hash_pixels, mirror_images
 from scorer.metrics.copying.perceptual_hashes import hamming_distances, mirror_hashes, perceptual_hashes
@@ -55,8 +55,8 @@ def findings(result: BenchmarkResult) -> Findings:
     rows = [
         ("comparison, s", seconds(runs)),
         ("processor time, s", seconds(runs, "cpu_seconds")),
-        ("per million hashes, ms", f"{1e9 * median_of(runs, 'cpu_seconds') / (entries * images):.0f}"),
-        ("stored per entry, kB", f"{median_of(runs, 'stored_bytes') / 1000:,.0f}"),
+        ("per million hashes, ms", f"{1e9 * compute_median(runs, 'cpu_seconds') / (entries * images):.0f}"),
+        ("stored per entry, kB", f"{compute_median(runs, 'stored_bytes') / 1000:,.0f}"),
         ("peak memory, MiB", mebibytes(runs)),
         ("hashing an entry's images, s", seconds(runs, "hashing_seconds")),
     ]
@@ -64,8 +64,8 @@ def findings(result: BenchmarkResult) -> Findings:
     shares = [(name.removeprefix("found "), f"{100 * found[name]:.1f} %") for name in alterations]
     size = f"{entries:,} entries of {images:,} images"
     targets = [
-        Target(f"{size}: processor time of a comparison", median_of(runs, "cpu_seconds"), 60, False, " s"),
-        Target("missed shared images", median_of(runs, "missed"), 0, False),
+        Target(f"{size}: processor time of a comparison", compute_median(runs, "cpu_seconds"), 60, False, " s"),
+        Target("missed shared images", compute_median(runs, "missed"), 0, False),
         Target("different photographs considered nearly equal", found["strangers"], 0, False),
     ]
     copies = f"Altered copies found, of {recall.settings['images']:,} photographs"
@@ -86,7 +86,7 @@ def compare(folder: str, entries: int, images: int) -> Run:
         np.save(path, array)
     pixels = random.integers(0, 256, (min(images, 2000), SIDE, SIDE, 3), dtype=np.uint8)
     begin = time.process_time()
-    _hashes_of(pixels)
+    _compute_hashes(pixels)
     hashing = (time.process_time() - begin) * images / len(pixels)
     begin, begin_cpu = time.perf_counter(), time.process_time()
     comparison = compare_entry(ImageHashes(own), _others(paths, entries))
@@ -115,7 +115,7 @@ def _with_flips(words: NDArray[np.uint32], random: np.random.Generator) -> NDArr
     return np.packbits(bits, axis=1).view(np.uint32).T
 
 
-def _hashes_of(images: Images) -> ImageHashes:
+def _compute_hashes(images: Images) -> ImageHashes:
     return ImageHashes.of(hash_pixels(images), hash_pixels(mirror_images(images)), perceptual_hashes(images))
 
 
@@ -175,11 +175,11 @@ def find_altered_copies(images: int) -> Run:
     begin = time.perf_counter()
     parts = bundled_photographs(SEED)
     photographs = np.concatenate([parts.train.images, parts.held_out.images, parts.private_extra.images])[:images]
-    own = _hashes_of(photographs)
+    own = _compute_hashes(photographs)
     tables = ImageTables(own)
     result: Run = {}
     for name, alter in ALTERATIONS.items():
-        [found] = tables.shared_with([_hashes_of(np.stack([alter(image) for image in photographs]))])
+        [found] = tables.shared_with([_compute_hashes(np.stack([alter(image) for image in photographs]))])
         result[f"found {name}"] = float(np.count_nonzero(found.own == found.other) / len(photographs))
     words = np.ascontiguousarray(own.words.T)
     strangers = 0

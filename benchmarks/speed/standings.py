@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.harness.isolation import Run, Runner, Task
 from benchmarks.harness.report import Findings, MarkdownTable, Target, seconds
-from benchmarks.harness.results import HERE, BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import HERE, BenchmarkCase, BenchmarkResult, compute_median
 from benchmarks.harness.visitor_runs import NEW, REPEATED
 from benchmarks.speed.standings_requests import MAX_BYTES, REQUESTS, TimedRequest
 from benchmarks.speed.standings_runs import MANY, MOVING_READERS
@@ -79,12 +79,12 @@ def findings(result: BenchmarkResult) -> Findings:
 
 
 def _many_note(size: str, runs: Sequence[Run]) -> str:
-    memory = median_of(runs, "many_bytes") / 1e6
-    waits, reading = (median_of(runs, f"{stage}_web_bytes") / 1e6 for stage in ("waits", "reading"))
+    memory = compute_median(runs, "many_bytes") / 1e6
+    waits, reading = (compute_median(runs, f"{stage}_web_bytes") / 1e6 for stage in ("waits", "reading"))
     return (
         f"{size}: the web process had at most {waits:,.0f} MB during the waits and {reading:,.0f} MB while it was read."
         f" Four web processes together had at most {memory:,.0f} MB. After re-tunes,"
-        f" {median_of(runs, 'many_old_answers'):.0f} of the next answers still showed the old tau."
+        f" {compute_median(runs, 'many_old_answers'):.0f} of the next answers still showed the old tau."
     )
 
 
@@ -96,8 +96,8 @@ def _requests_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
             seconds(runs, f"{request.name}_first_time_seconds"),
             seconds(runs, f"{request.name}_seconds"),
             seconds(runs, f"{request.name}_first_byte_seconds"),
-            f"{median_of(runs, f'{request.name}_bytes') / 1000:,.0f}",
-            f"{median_of(runs, f'{request.name}_web_bytes') / 1e6:,.0f}",
+            f"{compute_median(runs, f'{request.name}_bytes') / 1000:,.0f}",
+            f"{compute_median(runs, f'{request.name}_web_bytes') / 1e6:,.0f}",
         )
         for request in REQUESTS
     ]
@@ -106,7 +106,7 @@ def _requests_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
 
 def _visitors_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
     paths = [name.removeprefix(REPEATED) for name in runs[0] if name.startswith(REPEATED)]
-    costs = {path: (median_of(runs, REPEATED + path), median_of(runs, NEW + path)) for path in paths}
+    costs = {path: (compute_median(runs, REPEATED + path), compute_median(runs, NEW + path)) for path in paths}
     listed = sorted(paths, key=lambda path: max(costs[path]), reverse=True)[:MOST_EXPENSIVE]
     rows = [(f"`{path}`", *(f"{cost:.1f}" for cost in costs[path])) for path in listed]
     return MarkdownTable(title, (f"of {len(paths)}", "repeated, processor ms", "new, processor ms"), rows)
@@ -116,10 +116,10 @@ def _loads_table(title: str, runs: Sequence[Run]) -> MarkdownTable:
     rows = [
         (
             name,
-            f"{median_of(runs, f'{key}_per_second'):,.0f}",
-            f"{median_of(runs, f'{key}_median_ms'):.1f}",
-            f"{median_of(runs, f'{key}_p99_ms'):.1f}",
-            f"{median_of(runs, f'{key}_processor_ms'):.2f}" if f"{key}_processor_ms" in runs[0] else "",
+            f"{compute_median(runs, f'{key}_per_second'):,.0f}",
+            f"{compute_median(runs, f'{key}_median_ms'):.1f}",
+            f"{compute_median(runs, f'{key}_p99_ms'):.1f}",
+            f"{compute_median(runs, f'{key}_processor_ms'):.2f}" if f"{key}_processor_ms" in runs[0] else "",
         )
         for name, key in LOADS
     ]
@@ -131,29 +131,31 @@ def _targets(result: BenchmarkResult) -> list[Target]:
     if runs is None:
         return []
     return [
-        Target("first page and own rank after a re-tune", median_of(runs, "own_rank_seconds"), 1, False, " s"),
-        *(target for request in REQUESTS for target in _targets_of(request, runs)),
-        Target("largest memory of the web process", median_of(runs, "web_bytes") / 1e6, MAX_BYTES / 1e6, False, " MB"),
+        Target("first page and own rank after a re-tune", compute_median(runs, "own_rank_seconds"), 1, False, " s"),
+        *(target for request in REQUESTS for target in _build_targets(request, runs)),
+        Target(
+            "largest memory of the web process", compute_median(runs, "web_bytes") / 1e6, MAX_BYTES / 1e6, False, " MB"
+        ),
         *(Target(claim, _most_expensive(runs, kind), MAX_VISITOR_MS, False, " ms") for claim, kind in VISITORS),
-        Target("first pages read", median_of(runs, "json_per_second"), 300, True, "/s"),
-        Target("first pages read as HTML", median_of(runs, "page_per_second"), 300, True, "/s"),
-        Target("first pages read while tau moves", median_of(runs, "moving_per_second"), 300, True, "/s"),
-        Target("slowest hundredth of these", median_of(runs, "moving_p99_ms"), 100, False, " ms"),
+        Target("first pages read", compute_median(runs, "json_per_second"), 300, True, "/s"),
+        Target("first pages read as HTML", compute_median(runs, "page_per_second"), 300, True, "/s"),
+        Target("first pages read while tau moves", compute_median(runs, "moving_per_second"), 300, True, "/s"),
+        Target("slowest hundredth of these", compute_median(runs, "moving_p99_ms"), 100, False, " ms"),
     ]
 
 
 def _most_expensive(runs: Sequence[Run], kind: str) -> float:
-    return max(median_of(runs, name) for name in runs[0] if name.startswith(kind))
+    return max(compute_median(runs, name) for name in runs[0] if name.startswith(kind))
 
 
-def _targets_of(request: TimedRequest, runs: Sequence[Run]) -> list[Target]:
+def _build_targets(request: TimedRequest, runs: Sequence[Run]) -> list[Target]:
     limits = (
         ("", f"{request.name}_seconds", request.seconds, 1.0, " s"),
         (": first byte", f"{request.name}_first_byte_seconds", request.first_byte, 1.0, " s"),
         (": size", f"{request.name}_bytes", request.size, 1000.0, " kB"),
     )
     return [
-        Target(f"{request.title}{what}", median_of(runs, key) / unit, limit / unit, False, name)
+        Target(f"{request.title}{what}", compute_median(runs, key) / unit, limit / unit, False, name)
         for what, key, limit, unit, name in limits
         if limit is not None
     ]

@@ -65,7 +65,7 @@ class Answer:
     size: int
 
 
-def tau_of_round(number: int) -> float:
+def compute_round_tau(number: int) -> float:
     """A threshold that differs in each round and moves penalties on the seeded distances."""
     return 0.2 + 0.01 * (number + 1)
 
@@ -106,7 +106,7 @@ REQUESTS: Sequence[TimedRequest] = (
     ),
     _posted(
         *("retune", "re-tune", THRESHOLDS),
-        varies=lambda number: {"method": "manual", "tau": tau_of_round(number), "reason": "benchmark"},
+        varies=lambda number: {"method": "manual", "tau": compute_round_tau(number), "reason": "benchmark"},
     ),
     _posted(
         *("undo", "undo of a re-tune", f"{THRESHOLDS}/undo"), varies=lambda number: {"reason": f"benchmark {number}"}

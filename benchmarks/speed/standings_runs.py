@@ -21,7 +21,7 @@ from benchmarks.harness.http_load import Load, measure_load_apart
 from benchmarks.harness.isolation import Run, peak_bytes, timed
 from benchmarks.harness.seeding import ORGANIZER, OWN, SESSION, SLUG, fill, migrated_servers, tiny_spec
 from benchmarks.harness.visitor_runs import measure_visitors
-from benchmarks.speed.standings_requests import BOARD, PAGE, REQUESTS, THRESHOLDS, tau_of_round
+from benchmarks.speed.standings_requests import BOARD, PAGE, REQUESTS, THRESHOLDS, compute_round_tau
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.log import Log
 from deploy.standalone.ports import free_port
@@ -133,7 +133,7 @@ def _competition(url: str, admin_url: str, entries: int, *, count: int) -> Board
             api_tokens.issue(session, account, secret, name="bench", now=now)
         sessions.begin(session, organizer, secret=SESSION, browser=sessions.Browser("127.0.0.1"), now=now)
         setup.create(Acting(session, organizer, start), tiny_spec(SLUG, start, score_decimals=DECIMALS))
-        tracks = competition_state.state_of(session, SLUG, now).tracks
+        tracks = competition_state.load_state(session, SLUG, now).tracks
         own_team = teams.find_or_create_team(Acting(session, reader, now), tracks["public"].competition_id)
         service = BoardService(engine, {kind: track.id for kind, track in tracks.items()}, own_team.id)
         competition = tracks["public"].competition_id
@@ -180,11 +180,11 @@ def _measure_waits(service: BoardService, port: int, rounds: int) -> dict[str, f
         retuned, own, private, measured = [], [], [], []
         for number in range(rounds):
             begun = time.perf_counter()
-            _retune(organizer, "public", tau_of_round(number))
+            _retune(organizer, "public", compute_round_tau(number))
             first_page()
             retuned.append(time.perf_counter() - begun)
             own.append(retuned[-1] + timed(own_rank)["seconds"])
-            _retune(organizer, "private", tau_of_round(number))
+            _retune(organizer, "private", compute_round_tau(number))
             private.append(timed(lambda: first_page(organizer, track="private"))["seconds"])
             service.measure_one(300.0 - number)
             measured.append(timed(first_page)["seconds"])

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.harness.isolation import Run, Runner, Task, interleaved
 from benchmarks.harness.report import Findings, MarkdownTable, Target, mebibytes, seconds
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, median_of
+from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, compute_median
 from benchmarks.harness.synthetic import features
 from deploy.demo.generators import noisy
 from deploy.demo.photographs import bundled_photographs
@@ -69,7 +69,7 @@ def measure(size: Size, folder: Path, run: Runner) -> list[BenchmarkCase]:
 def findings(result: BenchmarkResult) -> Findings:
     cases = sorted(result.cases, key=lambda case: case.settings["count"])
     rows = [
-        (f"{case.settings['count']:,}", seconds(runs), f"{median_of(runs, 'decoded'):,.0f}", mebibytes(runs))
+        (f"{case.settings['count']:,}", seconds(runs), f"{compute_median(runs, 'decoded'):,.0f}", mebibytes(runs))
         for case in cases
         for runs in case.runs.values()
     ]
@@ -80,10 +80,10 @@ def findings(result: BenchmarkResult) -> Findings:
 
 
 def _targets(cases: list[BenchmarkCase]) -> list[Target]:
-    decoded = max(median_of(case.runs[KENNEL], "decoded") / case.settings["count"] for case in cases)
+    decoded = max(compute_median(case.runs[KENNEL], "decoded") / case.settings["count"] for case in cases)
     targets = [Target("times an image is decoded", decoded, 1, False)]
     if all("peak_bytes" in case.runs[KENNEL][0] for case in cases):
-        peaks = [median_of(case.runs[KENNEL], "peak_bytes") for case in cases]
+        peaks = [compute_median(case.runs[KENNEL], "peak_bytes") for case in cases]
         first, last = cases[0].settings["count"], cases[-1].settings["count"]
         growth = f"peak memory with {last:,} images, compared with {first:,}"
         targets += [
@@ -131,7 +131,7 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
     stored = StoredZip(key, context.blobs.hash_blob(key).sha256)
     start = time.perf_counter()
     with _counted() as decoded:
-        path = decoded_images.path_of(context.scratch, str(count))
+        path = decoded_images.build_pixels_path(context.scratch, str(count))
         decoded_images.decode(context.blobs, stored, spec, path=path, progress=no_progress)
         fids = []
         for extractor in extractors:

@@ -13,7 +13,7 @@ from benchmarks.harness.report import write_page
 from benchmarks.harness.results import HERE, RESULTS
 from benchmarks.zoo.entries import FULL, SEEDS
 from benchmarks.zoo.entry_cache import Inputs
-from benchmarks.zoo.outcomes import path_of, read_zoo, write_seed
+from benchmarks.zoo.outcomes import build_result_path, read_zoo, write_seed
 from benchmarks.zoo.page import parts
 from benchmarks.zoo.seeds import seed_result
 from deploy.demo.photographs import bundled_photographs
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--render", action="store_true", help="write the page from stored results without making seeds")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    missing = [seed for seed in SEEDS if not path_of(seed, RESULTS).is_file()]
+    missing = [seed for seed in SEEDS if not build_result_path(seed, RESULTS).is_file()]
     seeds = [] if options.render else missing if options.seed is None else [options.seed]
     if seeds:
         photographs = bundled_photographs(PHOTOGRAPHS_SEED)

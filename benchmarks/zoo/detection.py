@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.zoo.entries import HONEST
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
-from scorer.findings.signs import SIGNS, Sign, signs_of
-from scorer.findings.summary import Summary, gravity, summary_of
+from scorer.findings.signs import SIGNS, Sign, find_signs
+from scorer.findings.summary import Summary, gravity, summarise_evidence
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.mifid import is_copy, is_penalised
@@ -59,13 +59,13 @@ EVIDENCE: Mapping[str, EvidenceKind] = {
 
 def signs_in(read: SpaceReading) -> tuple[Sign, ...]:
     """The signs of copying that reviewers would see."""
-    return signs_of(read.numbers, read.images)
+    return find_signs(read.numbers, read.images)
 
 
 def summary_in(read: SpaceReading) -> Summary:
     """The first sentence of the review page."""
     findings = [{"name": "pixel_copies", "value": read.copied}]
-    return summary_of(signs_in(read), read.numbers, findings, images=read.images)
+    return summarise_evidence(signs_in(read), read.numbers, findings, images=read.images)
 
 
 def _shows(sign: str) -> Callable[[SpaceReading, float], bool]:
@@ -80,13 +80,13 @@ RULES = (
 )
 
 
-def opening_of(outcome: Outcome) -> Summary:
+def choose_opening(outcome: Outcome) -> Summary:
     """The first sentence of the review page: the most serious of both tracks."""
     summaries = [summary_in(outcome.readings[track]) for track in TRACK_KINDS]
     return min(summaries, key=lambda summary: gravity(summary.verdict, summary.share))
 
 
-def auc_of(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) -> float:
+def compute_auc(zoo: Zoo, track: TrackKind, evidence: EvidenceKind, *methods: str) -> float:
     """AUC of a track's evidence between the entries of these methods and all honest ones.
 
     Raises ``ValueError`` if either has none.

@@ -77,7 +77,7 @@ class Zoo:
         return replace(self, seeds=tuple(seed for seed in self.seeds if seed.seed not in FIXING))
 
 
-def path_of(seed: int, folder: Path) -> Path:
+def build_result_path(seed: int, folder: Path) -> Path:
     return folder / f"zoo_seed_{seed}.json"
 
 
@@ -88,10 +88,10 @@ def write_seed(result: SeedResult, folder: Path) -> None:
     head = json.dumps(fields, indent=1)[:-2]
     folder.mkdir(parents=True, exist_ok=True)
     outcomes = ",\n  ".join(entries)
-    path_of(result.seed, folder).write_text(f'{head},\n "outcomes": [\n  {outcomes}\n ]\n}}\n')
+    build_result_path(result.seed, folder).write_text(f'{head},\n "outcomes": [\n  {outcomes}\n ]\n}}\n')
 
 
 def read_zoo(folder: Path) -> Zoo:
     """The zoo of all seeds with a result in ``folder``, in order."""
-    paths = [path for seed in SEEDS if (path := path_of(seed, folder)).is_file()]
+    paths = [path for seed in SEEDS if (path := build_result_path(seed, folder)).is_file()]
     return Zoo(tuple(TypeAdapter(SeedResult).validate_json(path.read_bytes()) for path in paths))

@@ -14,7 +14,7 @@ from benchmarks.harness.machine import machine
 from benchmarks.zoo.entries import EntryFeatures, Title, ZooPlan, mixed
 from benchmarks.zoo.entry_cache import TRAININGS, VERSION, Inputs, trained_entries
 from benchmarks.zoo.outcomes import Outcome, SeedResult, TrainingError
-from benchmarks.zoo.spaces import Space, read_entry, space_of
+from benchmarks.zoo.spaces import Space, prepare_space, read_entry
 from benchmarks.zoo.trainings.training import GeneratedImages
 from deploy.demo.tiles import Pixels
 from scorer.archive import mirror_images
@@ -87,7 +87,7 @@ def _extractor(name: str) -> Any:
     return load(name, options=ExtractorOptions(device="cpu", threads=1))
 
 
-def features_of(extractor: str, images: Pixels) -> Features:
+def compute_features(extractor: str, images: Pixels) -> Features:
     """Features (n, d) of images (n, s, s, 3)."""
     features: Features = _extractor(extractor).features(images)
     return features
@@ -96,13 +96,17 @@ def features_of(extractor: str, images: Pixels) -> Features:
 def with_features(title: Title, entry: GeneratedImages, extractors: Iterable[str]) -> EntryFeatures:
     """The entry with its features in every space."""
     log.info("features of %s %s, seed %d", *title)
-    features = {name: features_of(name, entry.images) for name in set(extractors)}
+    features = {name: compute_features(name, entry.images) for name in set(extractors)}
     return EntryFeatures(title, entry.images, features, entry.originals)
 
 
 def reference_space(extractor: str, inputs: Inputs, held_out: NDArray[np.int64], *, private: bool) -> Space:
     """A track's prepared reference, with these held-out images. The private one has additional images."""
-    training, others = features_of(extractor, inputs.train), inputs.held_out[held_out]
-    extra = [features_of(extractor, inputs.private_extra)] if private else []
-    mirrored, held_out_features = (features_of(extractor, images) for images in (mirror_images(inputs.train), others))
-    return space_of(inputs.train, others, training, mirrored, held_out_features, np.concatenate([training, *extra]))
+    training, others = compute_features(extractor, inputs.train), inputs.held_out[held_out]
+    extra = [compute_features(extractor, inputs.private_extra)] if private else []
+    mirrored, held_out_features = (
+        compute_features(extractor, images) for images in (mirror_images(inputs.train), others)
+    )
+    return prepare_space(
+        inputs.train, others, training, mirrored, held_out_features, np.concatenate([training, *extra])
+    )

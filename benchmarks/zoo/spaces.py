@@ -15,10 +15,10 @@ from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
 from worker.evidence.analysis import AnalysedEntry, Analysis
-from worker.evidence.details import evidence_columns_of
-from worker.evidence.reference import ProgressCallback, ReferenceAnalysis, reference_analysis_of
-from worker.evidence.thumbnails import reference_thumbnails_of
-from worker.scoring.feature_cache import cached_features_of
+from worker.evidence.details import build_evidence_columns
+from worker.evidence.reference import ProgressCallback, ReferenceAnalysis, analyse_reference
+from worker.evidence.thumbnails import load_reference_thumbnails
+from worker.scoring.feature_cache import build_cached_features
 
 SEED = 0
 """Seed of random tests. None of the tests used here is random."""
@@ -58,7 +58,7 @@ class SpaceReading:
     """Columns of evidence by name, without those that could not be computed."""
 
 
-def space_of(train: Pixels, held_out: Pixels, *features: Features) -> Space:
+def prepare_space(train: Pixels, held_out: Pixels, *features: Features) -> Space:
     """Prepare a space: statistics, cells, neighbourhoods of training images, distances of held-out images.
 
     Images are (n, s, s, 3). ``features``, each (n, d) float32, belong to the training images, their mirror images, the
@@ -70,11 +70,11 @@ def space_of(train: Pixels, held_out: Pixels, *features: Features) -> Space:
         statistics=statistics_of(whole),
         whole=normalised,
         held_out_distance=nearest(held_out_features, normalised).mean,
-        reference=reference_analysis_of(
+        reference=analyse_reference(
             training,
             mirrored,
             held_out_features,
-            thumbnails=reference_thumbnails_of(lambda: train, lambda: held_out),
+            thumbnails=load_reference_thumbnails(lambda: train, lambda: held_out),
             signed=False,
             progress=_NO_PROGRESS,
         ),
@@ -88,7 +88,7 @@ def read_entry(images: Pixels, features: Features, space: Space, *, fewer: int) 
 
     Also includes FID of the first ``fewer`` images.
     """
-    cached = cached_features_of(images, features)
+    cached = build_cached_features(images, features)
     entry = AnalysedEntry(
         names=[str(number) for number in range(len(images))],
         extractor="none of the catalogue",
@@ -103,6 +103,6 @@ def read_entry(images: Pixels, features: Features, space: Space, *, fewer: int) 
         distance=nearest(features, space.whole).mean,
         distance_se=None,
     )
-    numbers = evidence_columns_of(Analysis(entry, space.reference, space.statistics, seed=SEED))
+    numbers = build_evidence_columns(Analysis(entry, space.reference, space.statistics, seed=SEED))
     fid = frechet_distance(statistics_of(features[:fewer]), space.statistics)
     return SpaceReading(len(images), entry.copies.share, entry.fid, entry.distance, fid, numbers)

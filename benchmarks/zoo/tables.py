@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from benchmarks.harness.report import MarkdownTable
 from benchmarks.zoo import targets
-from benchmarks.zoo.detection import EVIDENCE, RULES, Rule, auc_of, opening_of, outcomes_found_by, signs_in
+from benchmarks.zoo.detection import EVIDENCE, RULES, Rule, choose_opening, compute_auc, outcomes_found_by, signs_in
 from benchmarks.zoo.entries import HONEST, HONEST_NETWORKS, MEMORISING, MIXED
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
@@ -70,7 +70,7 @@ def auc_table(held: Zoo, track: TrackKind) -> MarkdownTable:
     rows = []
     for name, methods in method_rows(held, honest=False):
         if held.of(*methods):
-            aucs = [auc_of(held, track, value, *methods) for value in EVIDENCE.values()]
+            aucs = [compute_auc(held, track, value, *methods) for value in EVIDENCE.values()]
             limits = [auc_interval(auc, len(held.of(*methods)), honest) for auc in aucs]
             cells = zip(aucs, limits, strict=True)
             rows.append((name, *(f"{auc:.2f} ({low:.2f} to {high:.2f})" for auc, (low, high) in cells)))
@@ -105,7 +105,7 @@ def sentence_table(held: Zoo) -> MarkdownTable:
     rows = []
     for name, methods in method_rows(held, honest=True):
         outcomes = held.of(*methods)
-        openings = [opening_of(outcome) for outcome in outcomes]
+        openings = [choose_opening(outcome) for outcome in outcomes]
         counts = [sum(opening.verdict == verdict for opening in openings) for verdict in VERDICTS]
         shares = sorted(opening.share for opening in openings if opening.share is not None)
         stated = f"{median(shares):.0%} ({shares[0]:.0%} to {shares[-1]:.0%})" if shares else ""

@@ -7,7 +7,7 @@ from statistics import median
 from scipy.optimize import brentq
 from scipy.stats import binomtest, norm
 
-from benchmarks.zoo.detection import RULES, opening_of, outcomes_found_by
+from benchmarks.zoo.detection import RULES, choose_opening, outcomes_found_by
 from benchmarks.zoo.entries import DRAWN, HALF_ALTERED, HONEST, MIXED
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from scorer.lifecycle import TrackKind
@@ -114,13 +114,13 @@ def is_opening_right(outcome: Outcome) -> bool:
 
     For an entry with copies, it must report them. For an honest one, it must not mention training images.
     """
-    verdict = opening_of(outcome).verdict
+    verdict = choose_opening(outcome).verdict
     return verdict in {"repetition", "none"} if outcome.title.method in HONEST else verdict == "copies"
 
 
 def is_share_right(outcome: Outcome) -> bool:
     """Whether the review page's first sentence has a share of copies between half and twice the true one."""
-    method, stated = outcome.title.method, opening_of(outcome).share or 0.0
+    method, stated = outcome.title.method, choose_opening(outcome).share or 0.0
     true = 0.0 if method in HONEST else MIXED.get(method, 1.0)
     return true / 2 <= stated <= 2 * true
 

@@ -30,7 +30,7 @@ __all__ = [
     "show_progress",
 ]
 
-_MODULE_OF = {
+_MODULES = {
     **dict.fromkeys(("AsyncClient", "Client"), "client"),
     "show_progress": "progress",
     **dict.fromkeys(("Board", "Competition", "Entry", "Measurement", "Place"), "results"),
@@ -42,9 +42,9 @@ _MODULE_OF = {
 
 def __getattr__(name: str) -> Any:
     """Import public names on first use: processes that only read zips load no HTTP library."""
-    if name not in _MODULE_OF:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypedDict, get_args
 
 from kennel_client import answers
-from kennel_client.api import open_file, path_of, segment, send_file
+from kennel_client.api import build_path, open_file, segment, send_file
 from kennel_client.archive.zip_writing import zip_folder
 from kennel_client.errors import Refused, naming
 from kennel_client.methods import Api, Method, Methods, calls, lists
@@ -75,7 +75,7 @@ class Allowlist(Methods[Api]):
     @Method
     def invite(self, slug: str, who: Sequence[str]) -> Operation[list[answers.AllowlistEntryView]]:
         """Invite people by handle or mail address; returns everybody who is invited."""
-        path = path_of("competitions", slug, "allowlist")
+        path = build_path("competitions", slug, "allowlist")
         yield from call("POST", path, json={"who": list(who)})
         return (yield from all_pages(path, "allowlist"))
 
@@ -112,7 +112,7 @@ class AuditLog(Methods[Api]):
         """The newest actions, newest first, in a competition or, for admins, in all. ``action``, ``subject`` and
         ``actor`` filter them. ``limit`` None: all.
         """
-        path = "/admin/audit" if slug is None else path_of("competitions", slug, "audit")
+        path = "/admin/audit" if slug is None else build_path("competitions", slug, "audit")
         return all_pages(path, "entries", limit=limit, action=action, subject=subject, actor=actor)
 
 
@@ -148,7 +148,7 @@ class Campaigns(Methods[Api]):
         self, slug: str, campaign: int, *, see: Callable[[answers.CampaignView], object] = ignore
     ) -> Operation[answers.CampaignView]:
         """Wait until a campaign is measured, paused or over; ``see`` gets its states before that."""
-        path = path_of("competitions", slug, "rescoring", campaign)
+        path = build_path("competitions", slug, "rescoring", campaign)
         return wait_until(path, lambda campaign: campaign["state"] not in UNDER_WAY, see=see)
 
     @calls("GET /competitions/{slug}/rescoring/{campaign}/preview")
@@ -191,7 +191,7 @@ class Competitions(Methods[Api]):
     @Method
     def change(self, slug: str, changes: answers.CompetitionChanges) -> Operation[answers.CompetitionView]:
         """Change a competition: all fields of a draft; in an open one, only changes that harm no participant."""
-        return call("PATCH", path_of("competitions", slug), json=changes)
+        return call("PATCH", build_path("competitions", slug), json=changes)
 
     @calls("DELETE /competitions/{slug}")
     def delete_draft(self, slug: str) -> None:
@@ -209,7 +209,7 @@ class Competitions(Methods[Api]):
         params: dict[str, Any] = {**(options or {}), "file_name": Path(table).name}
         params["column"] = [f"{name}={called}" for name, called in params.pop("columns", {}).items()]
         with opened(table) as content:
-            path = path_of("competitions", slug, "imports")
+            path = build_path("competitions", slug, "imports")
             report: answers.ImportView = yield from send_file("POST", path, content, media="text/csv", params=params)
         return report
 
@@ -225,14 +225,14 @@ class DataFiles(Methods[Api]):
     def offer(self, slug: str, file: str | Path, name: str | None = None) -> Operation[answers.DataFileView]:
         """Offer a file under its own or another name; replaces an earlier file with that name."""
         with opened(file) as content:
-            path = path_of("competitions", slug, "data", name or Path(file).name)
+            path = build_path("competitions", slug, "data", name or Path(file).name)
             offered: answers.DataFileView = yield from send_file("PUT", path, content)
         return offered
 
     @Method
     def offer_training_images(self, slug: str, name: str = "train.zip") -> Operation[answers.DataFileView]:
         """Offer the attached training images."""
-        return call("PUT", path_of("competitions", slug, "data", name), params={"source": "train"})
+        return call("PUT", build_path("competitions", slug, "data", name), params={"source": "train"})
 
     @calls("DELETE /competitions/{slug}/data/{name}")
     def withdraw(self, slug: str, name: str) -> None:
@@ -288,7 +288,7 @@ class PrivateExtractor(Methods[Api]):
         """Wait until the newest comparison has measured all entries, and return the result of :meth:`get`; ``see`` gets
         the results before that.
         """
-        return wait_until(path_of("competitions", slug, "private-extractor"), _is_compared, see=see)
+        return wait_until(build_path("competitions", slug, "private-extractor"), _is_compared, see=see)
 
     @calls("PUT /competitions/{slug}/private-extractor")
     def choose(
@@ -342,7 +342,7 @@ class Ratings(Methods[Api]):
     @Method
     def start(self, slug: str, spec: answers.StudySpec) -> Operation[answers.StudyView]:
         """Start a study; a worker prepares its images."""
-        return call("POST", path_of("competitions", slug, "ratings"), json=spec)
+        return call("POST", build_path("competitions", slug, "ratings"), json=spec)
 
     @calls("GET /competitions/{slug}/ratings/{study}")
     def get(self, slug: str, study: int) -> answers.StudyView:
@@ -390,7 +390,7 @@ class References(Methods[Api]):
                 ignored = yield LocalWork(lambda: zip_folder(folder, content))
             else:
                 content = stack.enter_context(opened(images))
-            path, params = path_of("competitions", slug, "references", role), {"attach": str(attach).lower()}
+            path, params = build_path("competitions", slug, "references", role), {"attach": str(attach).lower()}
             attached: answers.ReferenceView = yield from send_file("PUT", path, content, params=params)
         return attached if ignored is None else {**attached, "ignored": ignored}
 
@@ -415,7 +415,7 @@ class References(Methods[Api]):
 
 
 def _preparation(slug: str, track: TrackKind) -> str:
-    return path_of("competitions", slug, "tracks", track, "preparation")
+    return build_path("competitions", slug, "tracks", track, "preparation")
 
 
 def _prepared(
@@ -460,7 +460,7 @@ class Releases(Methods[Api]):
         self, slug: str, release: str, *, see: Callable[[answers.ReleaseView], object] = ignore
     ) -> Operation[answers.ReleaseView]:
         """Wait until a release is complete; ``see`` gets its states before that. Raises ``Refused`` if it failed."""
-        path = path_of("competitions", slug, "releases", release)
+        path = build_path("competitions", slug, "releases", release)
         made: answers.ReleaseView = yield from wait_until(
             path, lambda release: release["state"] not in {"waiting", "running"}, see=see
         )
@@ -471,7 +471,7 @@ class Releases(Methods[Api]):
     @Method
     def download(self, slug: str, release: str, folder: str | PathLike[str]) -> Operation[list[Path]]:
         """Write the files of a release into a folder and check each against its SHA-256; returns their paths."""
-        path = path_of("competitions", slug, "releases", release)
+        path = build_path("competitions", slug, "releases", release)
         made: answers.ReleaseView = yield from get(path)
         paths = []
         for file in made["files"]:
@@ -506,7 +506,7 @@ class Reviews(Methods[Api]):
         self, slug: str, states: Sequence[QueueState] | None = None, limit: int | None = None
     ) -> Operation[list[answers.FlaggedView]]:
         """The flagged entries with their reasons, most decisive first."""
-        path = path_of("competitions", slug, "review-queue")
+        path = build_path("competitions", slug, "review-queue")
         return all_pages(path, "entries", limit=limit, state=None if states is None else list(states))
 
     @calls("GET /competitions/{slug}/review-queue")
@@ -516,7 +516,7 @@ class Reviews(Methods[Api]):
     @Method
     def claim_next(self, slug: str, skip: int = 0) -> Operation[answers.NextView]:
         """Claim the most decisive entry that you have not reviewed; for 10 minutes, others get other entries first."""
-        return call("POST", path_of("competitions", slug, "review-queue", "next"), params={"skip": skip})
+        return call("POST", build_path("competitions", slug, "review-queue", "next"), params={"skip": skip})
 
     @calls("GET /submissions/{submission}/review")
     def get(self, submission: str) -> answers.ReviewEntryView:
@@ -634,12 +634,12 @@ class Submissions(Methods[Api]):
     def ask_for_code(self, submission: str, until: datetime, text: str = "") -> Operation[answers.CodeRequestView]:
         """Request an entry's code from its team, which can attach it until the given time (with time zone)."""
         body = {"until": until.isoformat(), "text": text}
-        return call("PUT", path_of("submissions", submission, "code-request"), json=body)
+        return call("PUT", build_path("submissions", submission, "code-request"), json=body)
 
     @Method
     def download_code(self, submission: str, to: str | PathLike[str]) -> Operation[Path]:
         """Write the attached code of an entry, a zip or a notebook, to a file; returns its path."""
-        yield Download(path_of("submissions", submission, "code"), Path(to))
+        yield Download(build_path("submissions", submission, "code"), Path(to))
         return Path(to)
 
     @Method
@@ -649,7 +649,7 @@ class Submissions(Methods[Api]):
         """Submit a benchmark: the board shows it under ``name`` and never ranks it."""
         params = {"benchmark": name, "file_name": file_name or f"{name}.zip", "note": note}
         with opened(file) as content:
-            path = path_of("competitions", slug, "submissions")
+            path = build_path("competitions", slug, "submissions")
             accepted: answers.AcceptedView = yield from send_file("POST", path, content, params=params)
         return accepted
 

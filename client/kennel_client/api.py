@@ -26,7 +26,7 @@ from kennel_client.steps import (
     all_pages,
     answer_to,
     call,
-    json_of,
+    parse_json,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ApiClient:
 
         self.url = url.rstrip("/")
         with answers_required(self.url):
-            self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
+            self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=auth_headers(token), timeout=TIMEOUT)
 
     def __enter__(self) -> Self:
         return self
@@ -105,7 +105,7 @@ class ApiClient:
 
     def call(self, method: str, path: str, **options: Any) -> Any:
         """Send a request and return the JSON of the response; raises ``Refused``."""
-        return json_of(self.send(method, path, **options))
+        return parse_json(self.send(method, path, **options))
 
     def send(self, method: str, path: str, **options: Any) -> "httpx.Response":
         """Send a request, retry it where that is safe, and return the response. Raises ``Refused``, or ``Unreachable``
@@ -169,7 +169,7 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
         yield chunk
 
 
-def headers_of(token: str | None) -> dict[str, str]:
+def auth_headers(token: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
@@ -215,7 +215,7 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def path_of(*names: str | int) -> str:
+def build_path(*names: str | int) -> str:
     """A path below ``/api/v1`` of these segments, percent-encoded."""
     return "".join(f"/{segment(str(name))}" for name in names)
 

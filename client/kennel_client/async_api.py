@@ -9,7 +9,7 @@ from kennel_client.api import (
     DOWNLOAD_SILENCE_SECONDS,
     TIMEOUT,
     answers_required,
-    headers_of,
+    auth_headers,
     require_success,
     stream_options,
 )
@@ -28,7 +28,7 @@ class AsyncApiClient:
 
         self.url = url.rstrip("/")
         with answers_required(self.url):
-            self._http = httpx.AsyncClient(base_url=f"{self.url}/api/v1", headers=headers_of(token), timeout=TIMEOUT)
+            self._http = httpx.AsyncClient(base_url=f"{self.url}/api/v1", headers=auth_headers(token), timeout=TIMEOUT)
 
     async def __aenter__(self) -> Self:
         return self

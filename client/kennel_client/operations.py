@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from kennel_client import answers
-from kennel_client.api import open_file, path_of
+from kennel_client.api import build_path, open_file
 from kennel_client.archive.zip_check import ZipCheck
 from kennel_client.errors import naming
 from kennel_client.methods import Api, Method, Methods
 from kennel_client.results import Board, Competition, Entry
-from kennel_client.resumable import ResumableUpload, resumable_upload_of
+from kennel_client.resumable import ResumableUpload, open_resumable_upload
 from kennel_client.steps import LocalWork, Operation, all_pages, call, get
 from kennel_client.submit import StageProgress, begin_upload, check_images, finish_upload
 from kennel_client.waiting import follow
@@ -43,7 +43,7 @@ class Participation(Methods[Api]):
     def accept_rules(self, slug: str) -> Operation[None]:
         """Accept the rules of a competition in their current version."""
         accepted = yield from _competition(slug)
-        yield from accept_rules_of(accepted.slug, accepted.rules_sha256)
+        yield from accept_rules_version(accepted.slug, accepted.rules_sha256)
 
     @Method
     def check(self, slug: str, file: str | PathLike[str], *, progress: StageProgress = silent) -> Operation[ZipCheck]:
@@ -73,7 +73,7 @@ class Participation(Methods[Api]):
         path = Path(file)
         with open_file(path) as content, naming(path):
             resumable: ResumableUpload = yield LocalWork(
-                lambda: resumable_upload_of(url, slug, content, file_name=path.name[-MAX_NAME_LENGTH:], note=note)
+                lambda: open_resumable_upload(url, slug, content, file_name=path.name[-MAX_NAME_LENGTH:], note=note)
             )
             state = yield from begin_upload(resumable)
             submission = yield from finish_upload(resumable, state, content, progress=progress, check=check)
@@ -92,18 +92,18 @@ class Participation(Methods[Api]):
     @Method
     def entries(self, slug: str, *, limit: int = 50) -> Operation[list[Entry]]:
         """Your team's newest entries, newest first."""
-        page = yield from get(path_of("competitions", slug, "submissions"), limit=limit)
+        page = yield from get(build_path("competitions", slug, "submissions"), limit=limit)
         return [Entry.of(view, self.api.url) for view in page["submissions"]]
 
     @Method
     def cancel(self, submission: str) -> Operation[Entry]:
         """Cancel an entry before its scoring starts; it does not count."""
-        return Entry.of((yield from call("POST", path_of("submissions", submission, "cancel"))), self.api.url)
+        return Entry.of((yield from call("POST", build_path("submissions", submission, "cancel"))), self.api.url)
 
     @Method
     def pick(self, slug: str, submissions: Sequence[str]) -> Operation[answers.PicksView]:
         """Pick the entries that decide your team's final rank."""
-        return call("PUT", path_of("competitions", slug, "picks"), json={"submissions": list(submissions)})
+        return call("PUT", build_path("competitions", slug, "picks"), json={"submissions": list(submissions)})
 
     @Method
     def leaderboard(self, slug: str, *, private: bool = False, late: bool = False, limit: int = 50) -> Operation[Board]:
@@ -112,11 +112,11 @@ class Participation(Methods[Api]):
 
 
 def _competition(slug: str) -> Operation[Competition]:
-    return Competition.of((yield from get(path_of("competitions", slug))))
+    return Competition.of((yield from get(build_path("competitions", slug))))
 
 
 def _entry(submission: str, url: str) -> Operation[Entry]:
-    return Entry.of((yield from get(path_of("submissions", submission))), url)
+    return Entry.of((yield from get(build_path("submissions", submission))), url)
 
 
 def _finished_entry(submission: str, url: str) -> Operation[Entry]:
@@ -124,15 +124,15 @@ def _finished_entry(submission: str, url: str) -> Operation[Entry]:
     return (yield from _entry(submission, url))
 
 
-def accept_rules_of(slug: str, rules_sha256: str | None) -> Operation[None]:
+def accept_rules_version(slug: str, rules_sha256: str | None) -> Operation[None]:
     """Accept rules with this hash; the service refuses if they have changed."""
-    path = path_of("competitions", slug, "rules-acceptance")
+    path = build_path("competitions", slug, "rules-acceptance")
     yield from call("PUT", path, json={"rules_sha256": rules_sha256 or "0" * 64})
 
 
 def board_view(slug: str, *, private: bool, late: bool, search: str, limit: int) -> Operation[View]:
     """A board with the first ``limit`` places of teams with ``search`` in their name."""
-    path = path_of("competitions", slug, "leaderboard")
+    path = build_path("competitions", slug, "leaderboard")
     params = {"track": "private" if private else "public", "late": late}
     page = yield from get(path, **params, limit=PAGE_SIZE if search else min(limit, PAGE_SIZE))
     board: View = page

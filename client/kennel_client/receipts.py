@@ -40,7 +40,7 @@ class Forged(Refused):
         super().__init__(0, {"type": "urn:kennel:problem:bad-receipt", "title": title})
 
 
-def issuer_of(document: Any) -> str:
+def read_issuer(document: Any) -> str:
     """The service that the receipt names as its signer; raises ``Forged`` if it is not a receipt."""
     issuer = document["receipt"].get("issuer") if _is_signed_receipt(document) else None
     if not isinstance(issuer, str):

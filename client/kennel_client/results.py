@@ -72,13 +72,13 @@ class Entry:
     def _repr_html_(self) -> str:
         head = f'<p><a href="{escape(self.page)}">{escape(self.file_name)}</a> in {escape(self.competition)}: '
         head += f"<strong>{escape(self.status)}</strong></p>"
-        told = "".join(f"<p>{escape(text)}</p>" for text in filter(None, [self.reason, *self.faults]))
+        reasons = "".join(f"<p>{escape(text)}</p>" for text in filter(None, [self.reason, *self.faults]))
         if not self.measurements:
-            return head + told
+            return head + reasons
         columns = ("track", "MiFID", "FID", "distance", "rank", "")
         shown = [(name, significant(value)) for name, value in self.shown.items()]
         more = _table(("number", "value"), shown) if shown else ""
-        return head + told + _table(columns, map(_measurement_cells, self.measurements)) + more
+        return head + reasons + _table(columns, map(_measurement_cells, self.measurements)) + more
 
 
 @dataclass(frozen=True)

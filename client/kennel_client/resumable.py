@@ -17,7 +17,7 @@ from platformdirs import user_state_path
 
 from kennel_client.api import TIMEOUT, segment
 from kennel_client.errors import Refused
-from kennel_client.steps import RETRY_SECONDS, Operation, Pause, Request, Retries, StoreRequest, answer_to, json_of
+from kennel_client.steps import RETRY_SECONDS, Operation, Pause, Request, Retries, StoreRequest, answer_to, parse_json
 
 STALL_TIMEOUT = (30.0, 90.0, 30.0, 30.0)
 """Timeouts in seconds. After a silence this long the client drops the connection and asks for the upload's state
@@ -50,7 +50,7 @@ class PendingUpload:
 
     def begin(self) -> Operation[dict[str, Any]]:
         """Begin the upload, or get the one begun with the same key; returns its state."""
-        view: dict[str, Any] = json_of((yield from answer_to(self.request())))
+        view: dict[str, Any] = parse_json((yield from answer_to(self.request())))
         return view
 
     def request(self) -> Request:
@@ -70,7 +70,7 @@ def upload(
     retries = Retries()
     while True:
         try:
-            view = json_of((yield Request("GET", path) if path else pending.request()))
+            view = parse_json((yield Request("GET", path) if path else pending.request()))
             path = f"/uploads/{view['id']}"
             if view["offset"] > reached:
                 reached = view["offset"]
@@ -94,7 +94,7 @@ def _step(path: str, view: dict[str, Any], file: BinaryIO, *, progress: ByteProg
         raise Refused(422, view["problem"])
     if view["state"] == "receiving" and view["method"] == "put":
         yield from _put(view, file, progress)
-        return _submission(json_of((yield Request("POST", f"{path}/complete"))))
+        return _submission(parse_json((yield Request("POST", f"{path}/complete"))))
     if view["state"] == "receiving":
         return (yield from _append(path, view, file, progress=progress))
     return _submission(view)
@@ -178,10 +178,10 @@ class ResumableUpload:
         self.file.unlink(missing_ok=True)
 
 
-def resumable_upload_of(url: str, slug: str, file: BinaryIO, *, file_name: str, note: str) -> ResumableUpload:
+def open_resumable_upload(url: str, slug: str, file: BinaryIO, *, file_name: str, note: str) -> ResumableUpload:
     """The upload stored for the same bytes, name and note, else a new one."""
     length = file.seek(0, os.SEEK_END)
-    sha256 = sha256_of(file)
+    sha256 = hash_file(file)
     description = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256}
     folder = user_state_path("kennel") / "uploads"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -192,7 +192,7 @@ def resumable_upload_of(url: str, slug: str, file: BinaryIO, *, file_name: str, 
     return ResumableUpload(PendingUpload(slug, file_name, length, key, note, sha256), state_file)
 
 
-def sha256_of(file: BinaryIO) -> str:
+def hash_file(file: BinaryIO) -> str:
     file.seek(0)
     digest = hashlib.sha256()
     while chunk := file.read(CHUNK_BYTES):

@@ -166,7 +166,7 @@ def answer_to(request: Request) -> Operation["httpx.Response"]:
 
 def call(method: str, path: str, **options: Any) -> Operation[Any]:
     """Send a request, and return the JSON of the response."""
-    return json_of((yield from answer_to(Request(method, path, **options))))
+    return parse_json((yield from answer_to(Request(method, path, **options))))
 
 
 def send(method: str, path: str, **options: Any) -> Operation[None]:
@@ -190,7 +190,7 @@ def all_pages(path: str, name: str, *, limit: int | None = None, **params: Any) 
     return items[:limit]
 
 
-def json_of(response: "httpx.Response") -> Any:
+def parse_json(response: "httpx.Response") -> Any:
     """The JSON of a response; raises ``Unreachable`` if it is not JSON."""
     try:
         return response.json()

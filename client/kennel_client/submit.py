@@ -62,10 +62,10 @@ def check_images(slug: str, file: BinaryIO, progress: StageProgress) -> Operatio
     """Check a zip against the image specification of a competition; raises ``Invalid``."""
     competition = yield from get(f"/competitions/{segment(slug)}")
     spec = ImageSpec(count=competition["image_count"], size=competition["image_size"])
-    checked: ZipCheck = yield LocalWork(lambda: check_zip(file, spec, share_of(progress)))
+    checked: ZipCheck = yield LocalWork(lambda: check_zip(file, spec, to_share_callback(progress)))
     return checked
 
 
-def share_of(progress: StageProgress) -> Callable[[int, int], None]:
+def to_share_callback(progress: StageProgress) -> Callable[[int, int], None]:
     """Convert a check's (done, total) into its finished share."""
     return lambda done, total: progress(CHECKING, done / max(total, 1))

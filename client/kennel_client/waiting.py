@@ -5,10 +5,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from kennel_client.api import path_of
+from kennel_client.api import build_path
 from kennel_client.errors import Refused
 from kennel_client.results import FINISHED
-from kennel_client.steps import RETRY_SECONDS, Listen, Operation, Pause, Request, Retries, get, json_of
+from kennel_client.steps import RETRY_SECONDS, Listen, Operation, Pause, Request, Retries, get, parse_json
 
 POLL_SECONDS = 2.0
 """The polling interval without an event stream."""
@@ -90,7 +90,7 @@ def follow(
     """
     reader = EventReader(see)
     retries = Retries()
-    said = False
+    announced = False
     while not reader.over:
         before = reader.number
         pause, reason = RETRY_SECONDS[0], "it ended without an event"
@@ -104,9 +104,9 @@ def follow(
         elif (yield from _look(submission, reader)):
             retries.reset()
             pause = LOOK_SECONDS
-            if not said:
+            if not announced:
                 say(f"No event stream ({reason.removesuffix('.')}): polling every {LOOK_SECONDS:.0f} s instead.")
-                said = True
+                announced = True
         if not reader.over:
             yield Pause(pause)
 
@@ -114,13 +114,13 @@ def follow(
 def _listen(submission: str, reader: EventReader) -> Listen:
     reader.begin()
     headers = {"Accept": "text/event-stream", **({"Last-Event-ID": reader.last_id} if reader.last_id else {})}
-    return Listen(path_of("submissions", submission, "events"), headers, reader.read, SILENCE_SECONDS)
+    return Listen(build_path("submissions", submission, "events"), headers, reader.read, SILENCE_SECONDS)
 
 
 def _look(submission: str, reader: EventReader) -> Operation[bool]:
     """Pass on the current state of an entry; False if the service does not respond either."""
     try:
-        view = json_of((yield Request("GET", path_of("submissions", submission))))
+        view = parse_json((yield Request("GET", build_path("submissions", submission))))
     except Refused:
         return False
     names = ("status", "reason", "stage", "fraction", "queue_position", "paused")

@@ -59,12 +59,12 @@ def reset_link(handle: str, data: Data = None) -> Answer:
 
     Works directly in the database: DATABASE_URL, or --data.
     """
-    from deploy.standalone.data_folder import settings_of
+    from deploy.standalone.data_folder import load_settings
     from scorer import audit_log
     from scorer.accounts import password_resets
     from scorer.accounts.accounts import find_account
 
-    secret, site = secrets.token_urlsafe(32), settings_of(data).public_url
+    secret, site = secrets.token_urlsafe(32), load_settings(data).public_url
     with operator_acting(data) as acting:
         account = find_account(acting.session, handle)
         link = password_resets.link_for(acting.session, account, secret=secret, site=site, now=acting.now)

@@ -41,13 +41,13 @@ def backup(
     Another backup into the same folder copies only new blobs.
     """
     import migrations
-    from deploy.standalone.data_folder import full_disk_in_words, settings_of
+    from deploy.standalone.data_folder import full_disk_in_words, load_settings
     from scorer.backups import backup as backups
     from scorer.backups.manifest import BackupFolder
-    from scorer.blobs import blobs_of
+    from scorer.blobs import open_blobs
     from scorer.db.backups import engine_for_backups, long_transaction
 
-    settings = settings_of(data)
+    settings = load_settings(data)
     target = BackupFolder(folder)
     engine = engine_for_backups(settings.database_url.get_secret_value())
     with full_disk_in_words(folder), target.locked():
@@ -58,7 +58,7 @@ def backup(
             migrations.require_released(revision)
             made, manifest = backups.make_backup(
                 connection,
-                blobs_of(settings),
+                open_blobs(settings),
                 target,
                 revision=revision,
                 product=product_version(),
@@ -97,13 +97,13 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     from sqlalchemy import make_url
 
     import migrations
-    from deploy.standalone.data_folder import settings_of
+    from deploy.standalone.data_folder import load_settings
     from scorer.backups import backup as backups
     from scorer.backups.manifest import BackupFolder
-    from scorer.blobs import blobs_of
+    from scorer.blobs import open_blobs
     from scorer.db.backups import analyse, drop_unused_tables, engine_for_backups, long_transaction, require_unused
 
-    settings = settings_of(data)
+    settings = load_settings(data)
     source = BackupFolder(folder)
     own, manifest = source.manifest(name)
     migrations.require_released(manifest.revision, "backup")
@@ -117,8 +117,8 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     with long_transaction(engine) as connection:
         require_unused(connection)
     _report("blobs")
-    with _left_to_the_service(settings):
-        backups.restore_blobs(blobs_of(settings), source, own, manifest=manifest)
+    with _owned_by_service(settings):
+        backups.restore_blobs(open_blobs(settings), source, own, manifest=manifest)
     with long_transaction(engine) as connection:
         drop_unused_tables(connection)
     migrations.upgrade(settings.migration_url, role, manifest.revision)
@@ -131,15 +131,15 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
 
 
 @contextmanager
-def _left_to_the_service(settings: "Settings") -> Iterator[None]:
+def _owned_by_service(settings: "Settings") -> Iterator[None]:
     """Give the files that root writes to the blob store's folder in this block to the folder's account, like the
     service's own blobs.
     """
-    from deploy.standalone.unix_account import hand_over, owner_of
-    from scorer.blobs import folder_of
+    from deploy.standalone.unix_account import change_owner, find_owner
+    from scorer.blobs import parse_folder
 
-    folder = folder_of(settings.blob_url)
-    account = owner_of(folder) if folder is not None else None
+    folder = parse_folder(settings.blob_url)
+    account = find_owner(folder) if folder is not None else None
     if folder is None or account is None:
         yield
         return
@@ -148,7 +148,7 @@ def _left_to_the_service(settings: "Settings") -> Iterator[None]:
         yield
     finally:
         os.umask(mask)
-        hand_over(folder, account)
+        change_owner(folder, account)
 
 
 def _report(what: str) -> None:

@@ -63,11 +63,11 @@ def service(
     The units are hardened and have limits. Complete the settings in kennel.env. The command installs and starts
     nothing.
     """
-    from deploy.systemd import CONFIGURATION, Plan, files_of
+    from deploy.systemd import CONFIGURATION, Plan, build_files
 
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    for name, text in files_of(Plan(gpus, port, user)).items():
+    for name, text in build_files(Plan(gpus, port, user)).items():
         (folder / name).write_text(text)
         files.append(str(folder / name))
     where = f"Copy the units to /etc/systemd/system, kennel.env and operator.env to {CONFIGURATION}."
@@ -89,11 +89,11 @@ def doctor(data: Data = None, as_json: bool = False) -> Answer:
     """
     from deploy.doctor.examination import examine
     from deploy.doctor.installation import Installation
-    from deploy.standalone.data_folder import METRICS, secret_files, settings_of
+    from deploy.standalone.data_folder import METRICS, load_settings, secret_files
     from scorer.db.session import connected
     from scorer.monitoring import FOLDER_VARIABLE
 
-    settings = settings_of(data)
+    settings = load_settings(data)
     outcomes: list[Outcome] = []
     environ = {**os.environ, **({FOLDER_VARIABLE: str(data / METRICS)} if data else {})}
     with connected(settings) as sessions:

@@ -75,12 +75,15 @@ def make_server_app(prepare: Callable[[], None] = lambda: None) -> typer.Typer:
 
         return ListedCommand(name, text, load)
 
-    def all_of(commands: Mapping[str, Mapping[str, str]]) -> list[ListedCommand]:
+    def list_all_commands(commands: Mapping[str, Mapping[str, str]]) -> list[ListedCommand]:
         return [listed(name, module, text) for module, texts in commands.items() for name, text in texts.items()]
 
-    added = {noun: all_of(commands) for noun, commands in ADMIN_COMMANDS.items()}
+    added = {noun: list_all_commands(commands) for noun, commands in ADMIN_COMMANDS.items()}
     return make_app(
-        added, all_of(COMMANDS), product_version.DISTRIBUTION, distribution_version=product_version.product_version
+        added,
+        list_all_commands(COMMANDS),
+        product_version.DISTRIBUTION,
+        distribution_version=product_version.product_version,
     )
 
 

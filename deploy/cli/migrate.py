@@ -25,12 +25,12 @@ def wait_for_tables(settings: Settings, *, poll_seconds: float = POLL_SECONDS) -
     """Return when the database responds and has this version's tables; prints to stderr what it waits for. Needs only
     the rights of the service's own role.
     """
-    said = None
+    reported = None
     with connected(settings) as sessions:
         while (missing := _missing(sessions)) is not None:
-            if missing != said:
+            if missing != reported:
                 print(f"Waiting: {missing}", file=sys.stderr)
-            said = missing
+            reported = missing
             time.sleep(poll_seconds)
     return "The database has this version's tables."
 

@@ -17,9 +17,9 @@ Data = Annotated[Path | None, typer.Option(help="The data folder of a running `k
 @contextmanager
 def operator_acting(data: Path | None) -> Iterator["Acting[None]"]:
     """A transaction directly in the database (``DATABASE_URL``, or that of ``--data``), without a token."""
-    from deploy.standalone.data_folder import settings_of
+    from deploy.standalone.data_folder import load_settings
     from scorer.acting import Acting
     from scorer.db.session import connected
 
-    with connected(settings_of(data)) as sessions, sessions.begin() as session:
+    with connected(load_settings(data)) as sessions, sessions.begin() as session:
         yield Acting(session, None, datetime.now(UTC))

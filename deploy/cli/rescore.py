@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from deploy.standalone.data_folder import settings_of, with_own_scratch
-from scorer.blobs import blobs_of
+from deploy.standalone.data_folder import load_settings, with_own_scratch
+from scorer.blobs import open_blobs
 from scorer.db.session import connected
 from scorer.jobs.broker import create_celery_app
 from worker.runtime.context import WorkerContext
@@ -20,9 +20,9 @@ def rescore_submission(
     Finds the service through the environment, or its data folder. Raises as :func:`worker.scoring.rescore.rescore`
     does.
     """
-    settings = with_own_scratch(settings_of(data))
+    settings = with_own_scratch(load_settings(data))
     with connected(settings) as sessions:
-        context = WorkerContext(settings, create_celery_app(settings), sessions, blobs_of(settings))
+        context = WorkerContext(settings, create_celery_app(settings), sessions, open_blobs(settings))
         try:
             tracks = rescore(context, submission_id, verify=verify, progress=progress)
         finally:

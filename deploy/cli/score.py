@@ -32,7 +32,7 @@ from scorer.archive import (
 )
 from scorer.errors import Invalid
 from scorer.extractors import Extractor, ExtractorOptions, ProgressCallback, fingerprint, load
-from scorer.findings.signs import signs_of
+from scorer.findings.signs import find_signs
 from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.copying.thumbnails import Pixels
 from scorer.metrics.cosine import normalise
@@ -40,12 +40,12 @@ from scorer.metrics.memorization import closest_pairs
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from scorer.metrics.sample_quality.frechet import statistics_of
 from worker.evidence.analysis import AnalysedEntry
-from worker.evidence.reference import reference_analysis_of
-from worker.evidence.report import evidence_of
-from worker.evidence.thumbnails import reference_thumbnails_of
+from worker.evidence.reference import analyse_reference
+from worker.evidence.report import compute_evidence
+from worker.evidence.thumbnails import load_reference_thumbnails
 from worker.runtime.decoded_images import decode_file
 from worker.runtime.heartbeat import StageProgress
-from worker.scoring.feature_cache import cached_features_of
+from worker.scoring.feature_cache import build_cached_features
 from worker.scoring.measure import PreparedReference, RawMeasurement, environment, measure
 from worker.scoring.published_features import read_reference_features
 
@@ -86,8 +86,8 @@ def score_files(
     progress: StageProgress,
 ) -> dict[str, Any]:
     """The FID, the memorization distance, the MiFID if ``tau`` is given (docs/explanation/metrics.md#the-score), and
-    the closest pairs of images. With ``evidence`` also the findings of :func:`worker.evidence.report.evidence_of`. The
-    result has the shape that ``kennel score --json`` prints.
+    the closest pairs of images. With ``evidence`` also the findings of :func:`worker.evidence.report.compute_evidence`.
+    The result has the shape that ``kennel score --json`` prints.
 
     ``reference`` is a zip or folder of images, or a file of their features (``.npz``), which allows no pixel
     comparison. The first image of the submission determines the size. Raises the same errors as the service.
@@ -136,7 +136,7 @@ def score_files(
     share = None
     if training is not None:
         share = find_training_image_copies(entry.hashes, training.hashes, training.mirrored_hashes).share
-    return _score_of(numbers, share, tau=tau, epsilon=epsilon) | {
+    return _build_score(numbers, share, tau=tau, epsilon=epsilon) | {
         "images": len(entry.names),
         "reference_images": len(features),
         "ignored": [
@@ -173,15 +173,15 @@ def _make_evidence(
     held_out_features = None
     if held_out is not None:
         held_out_features = extractor.features(held_out, progress=partial(progress, "held-out"))
-    reference = reference_analysis_of(
+    reference = analyse_reference(
         prepared.normalised.features,
         mirrored,
         held_out_features,
-        thumbnails=reference_thumbnails_of(lambda: training.images, None if held_out is None else lambda: held_out),
+        thumbnails=load_reference_thumbnails(lambda: training.images, None if held_out is None else lambda: held_out),
         signed=prepared.signed,
         progress=partial(progress, "grounds"),
     )
-    cached = cached_features_of(entry.images, numbers.features)
+    cached = build_cached_features(entry.images, numbers.features)
     analysed = AnalysedEntry(
         names=entry.names,
         extractor=extractor.spec.name,
@@ -196,7 +196,7 @@ def _make_evidence(
         distance=numbers.nearest.mean,
         distance_se=numbers.nearest.standard_error,
     )
-    report = evidence_of(
+    report = compute_evidence(
         analysed,
         reference,
         prepared.statistics,
@@ -205,11 +205,11 @@ def _make_evidence(
         authors=authors,
         progress=partial(progress, "evidence"),
     )
-    signs = [sign.name for sign in signs_of(report.numbers, len(entry.names))]
+    signs = [sign.name for sign in find_signs(report.numbers, len(entry.names))]
     return {"signs": signs} | asdict(report)
 
 
-def _score_of(numbers: RawMeasurement, share: float | None, *, tau: float | None, epsilon: float) -> dict[str, Any]:
+def _build_score(numbers: RawMeasurement, share: float | None, *, tau: float | None, epsilon: float) -> dict[str, Any]:
     distance = numbers.nearest.mean
     copy = bool(is_copy(distance, share or 0.0))
     return {
@@ -244,7 +244,7 @@ def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> 
     """Decode all images of a zip; the first image determines the expected size."""
     with open_file(path) as file, naming(path):
         listing = list_references(file)
-        spec = ImageSpec(count=len(listing.members), size=_side_of_first(file, listing))
+        spec = ImageSpec(count=len(listing.members), size=_read_first_width(file, listing))
         require_two(listing)
         listing = list_images(file, spec)
         decoded = folder / "images.npy"
@@ -252,7 +252,7 @@ def _decode_submission(path: Path, folder: Path, progress: ProgressCallback) -> 
     return DecodedSubmission(np.load(decoded, mmap_mode="r"), listing.names, hashes, listing.ignored)
 
 
-def _side_of_first(file: BinaryIO, listing: Listing) -> int:
+def _read_first_width(file: BinaryIO, listing: Listing) -> int:
     """The width in the header of the first PNG; the deep check verifies it, and that images are square."""
     [(_, content)] = map_members(file, listing.members[:1], lambda _, content: content)
     if isinstance(content, MemberError):

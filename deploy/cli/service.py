@@ -53,7 +53,7 @@ def demo(
     require_extras("api", "worker", "demo")
     from deploy.demo import plan, run
 
-    raise typer.Exit(run.run_demo(data, port, plan.plan_of(images, count, entries, full=full), leave=leave))
+    raise typer.Exit(run.run_demo(data, port, plan.build_plan(images, count, entries, full=full), leave=leave))
 
 
 @answers(app)

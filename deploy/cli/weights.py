@@ -30,16 +30,16 @@ def check(
     """
     from scorer.extractors import ExtractorOptions, weights
     from scorer.settings import read_settings
-    from worker.runtime.context import extractor_options_of
+    from worker.runtime.context import build_extractor_options
 
-    options = ExtractorOptions(weights_dir=folder) if folder else extractor_options_of(read_settings())
+    options = ExtractorOptions(weights_dir=folder) if folder else build_extractor_options(read_settings())
     specs = [find_extractor(name) for name in names or ()] or [spec for spec in EXTRACTORS.values() if _is_local(spec)]
     faults: list[KennelError] = []
     hashes: dict[str, str] = {}
     lines: list[str] = []
     for spec in specs:
         try:
-            hashes[spec.name] = weights.sha256_of(spec, options)
+            hashes[spec.name] = weights.hash_weights(spec, options)
         except KennelError as error:
             lines.append(f"{spec.name}: {error.message}")
             faults += [error] if names or error.slug != "missing-weights" else []

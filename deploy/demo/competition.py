@@ -74,7 +74,7 @@ def prepare_and_submit(
 ) -> list[SubmittedEntry]:
     """Attach the references, prepare both tracks and meanwhile generate the entries; then submit all entries."""
     for role in ("train", "held_out", "private_extra"):
-        with zip_of(getattr(pictures, role).images) as file:
+        with write_temporary_zip(getattr(pictures, role).images) as file:
             organizer.attach_references(slug, role, file)
     with ThreadPoolExecutor(1) as pool, console.status("preparing the references and generating the entries"):
         generating = pool.submit(generate_entries, pictures, plan)
@@ -86,7 +86,7 @@ def prepare_and_submit(
     ]
     held_out = pictures.held_out.images
     if len(held_out) >= plan.images:
-        with zip_of(held_out[: plan.images]) as file:
+        with write_temporary_zip(held_out[: plan.images]) as file:
             answer = organizer.submit(slug, file, file_name="held-out.zip", benchmark=BENCHMARK)
         submitted.append(SubmittedEntry(None, organizer, answer["id"], ORGANIZER))
     else:
@@ -99,12 +99,12 @@ def prepare_and_submit(
 
 def generate_entries(pictures: Photographs, plan: DemoPlan) -> Sequence[BinaryIO]:
     return [
-        zip_of(entry.generate(pictures.train.images, plan.images, np.random.default_rng([SEED, number])))
+        write_temporary_zip(entry.generate(pictures.train.images, plan.images, np.random.default_rng([SEED, number])))
         for number, entry in enumerate(ENTRIES[: plan.entries])
     ]
 
 
-def zip_of(images: np.ndarray[Any, Any]) -> BinaryIO:
+def write_temporary_zip(images: np.ndarray[Any, Any]) -> BinaryIO:
     """A temporary zip with the images as PNGs."""
     file: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     write_images(images, file)

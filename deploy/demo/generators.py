@@ -41,7 +41,7 @@ class PixelSpace:
     shape: tuple[int, ...]
 
 
-def pixel_space_of(train: Pixels, rank: int | None, rng: np.random.Generator) -> PixelSpace:
+def fit_pixel_space(train: Pixels, rank: int | None, rng: np.random.Generator) -> PixelSpace:
     """The first ``rank`` principal components (None: all), computed from the Gram matrix of the images."""
     if len(train) > MAX_FITTED_IMAGES:
         train = train[np.sort(rng.choice(len(train), MAX_FITTED_IMAGES, replace=False))]
@@ -61,7 +61,7 @@ def pixel_space_of(train: Pixels, rank: int | None, rng: np.random.Generator) ->
     )
 
 
-def images_of(space: PixelSpace, codes: Floats) -> Pixels:
+def decode_codes(space: PixelSpace, codes: Floats) -> Pixels:
     """The images (n, *shape) uint8 decoded from codes (n, k)."""
     images = np.empty((len(codes), *space.shape), np.uint8)
     for batch in _batches(len(codes)):
@@ -72,8 +72,8 @@ def images_of(space: PixelSpace, codes: Floats) -> Pixels:
 
 def gaussian(train: Pixels, count: int, rng: np.random.Generator, *, rank: int) -> Pixels:
     """One normal distribution, fitted in the first principal components."""
-    space = pixel_space_of(train, rank, rng)
-    return images_of(space, rng.standard_normal((count, len(space.axes)), dtype=np.float32))
+    space = fit_pixel_space(train, rank, rng)
+    return decode_codes(space, rng.standard_normal((count, len(space.axes)), dtype=np.float32))
 
 
 def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, parts: int) -> Pixels:
@@ -81,7 +81,7 @@ def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, p
 
     Fitted in grey levels: in codes of unit variance, single outliers become components.
     """
-    space = pixel_space_of(train, rank, rng)
+    space = fit_pixel_space(train, rank, rng)
     scale = space.deviations / space.deviations[-1]
     model = GaussianMixture(parts, reg_covar=0.05, max_iter=500, random_state=int(rng.integers(2**31)))
     with threadpool_limits(limits=1):  # its matrices are small: with threads it takes 20 times longer on busy cores
@@ -92,7 +92,7 @@ def mixture(train: Pixels, count: int, rng: np.random.Generator, *, rank: int, p
     for number in range(parts):
         noise = rng.standard_normal((int((part == number).sum()), len(scale)))
         codes[part == number] = (model.means_[number] + noise @ spread[number].T) / scale
-    return images_of(space, codes)
+    return decode_codes(space, codes)
 
 
 def kernel_density(train: Pixels, count: int, rng: np.random.Generator, *, bandwidth: float) -> Pixels:
@@ -100,18 +100,18 @@ def kernel_density(train: Pixels, count: int, rng: np.random.Generator, *, bandw
 
     Uses all principal components: with fewer, even bandwidth 0 would only be a reconstruction.
     """
-    space = pixel_space_of(train, None, rng)
+    space = fit_pixel_space(train, None, rng)
     images = np.empty((count, *train.shape[1:]), np.uint8)
     for batch in _batches(count):
         centres = space.codes[rng.integers(len(space.codes), size=len(images[batch]))]
         noise = rng.standard_normal(centres.shape, dtype=np.float32)
-        images[batch] = images_of(space, centres + np.float32(bandwidth) * noise)
+        images[batch] = decode_codes(space, centres + np.float32(bandwidth) * noise)
     return images
 
 
 def copies(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
     """Training images, unchanged; without repeats while there are enough."""
-    return train[_some_of(len(train), count, rng)]
+    return train[_draw_indices(len(train), count, rng)]
 
 
 def mirrored(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
@@ -142,7 +142,7 @@ def cropped(train: Pixels, count: int, rng: np.random.Generator, *, min_share: f
 
 def blended(train: Pixels, count: int, rng: np.random.Generator, *, max_share: float) -> Pixels:
     """Two blended training images; the first has a share between one half and ``max_share``."""
-    chosen = _some_of(len(train), count, rng)
+    chosen = _draw_indices(len(train), count, rng)
     first, second = train[chosen], train[(chosen + rng.integers(1, len(train), size=count)) % len(train)]
     share = rng.uniform(0.5, max_share, size=(count, 1, 1, 1)).astype(np.float32)
     for batch in _batches(count):
@@ -155,8 +155,8 @@ def reconstructed(train: Pixels, count: int, rng: np.random.Generator, *, rank: 
 
     That optimum is the projection on the first principal components (Baldi and Hornik 1989).
     """
-    space = pixel_space_of(train, rank, rng)
-    return images_of(space, space.codes[_some_of(len(space.codes), count, rng)])
+    space = fit_pixel_space(train, rank, rng)
+    return decode_codes(space, space.codes[_draw_indices(len(space.codes), count, rng)])
 
 
 def one_hot(train: Pixels, count: int, rng: np.random.Generator, *, ridge: float) -> Pixels:
@@ -181,7 +181,7 @@ def half_copied(train: Pixels, count: int, rng: np.random.Generator, *, rank: in
     return rng.permutation(np.concatenate([honest, copies(train, count // 2, rng)]))
 
 
-def _some_of(available: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _draw_indices(available: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """``count`` of the indices below ``available``, without repeats while there are enough."""
     return rng.choice(available, count, replace=count > available)
 

@@ -27,7 +27,7 @@ class DemoPlan:
     full: bool
 
 
-def plan_of(folder: Path | None, images: int | None, entries: int | None, *, full: bool) -> DemoPlan:
+def build_plan(folder: Path | None, images: int | None, entries: int | None, *, full: bool) -> DemoPlan:
     """The plan for the given options; None means the usual number of images and entries, or the full one."""
     usual = (400, len(ENTRIES)) if full else (100, 8)
     return DemoPlan(folder, images or usual[0], entries or usual[1], full)

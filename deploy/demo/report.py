@@ -221,11 +221,11 @@ def _unexpected_outcome(
     if submission.entry is None or board is None:
         return None
     expected = {"honest": "free", "escapes": "free"}.get(submission.entry.expected, submission.entry.expected)
-    standing = _board_standing(submission.submission_id, board)
-    return None if standing == expected else f"it is {standing} where {expected} was expected"
+    status = _find_board_status(submission.submission_id, board)
+    return None if status == expected else f"it is {status} where {expected} was expected"
 
 
-def _board_standing(submission_id: str, board: Mapping[str, Any]) -> str:
+def _find_board_status(submission_id: str, board: Mapping[str, Any]) -> str:
     if any(copy["submission_id"] == submission_id for copy in board["copies"]):
         return "copy"
     for line in board["entries"]:

@@ -47,7 +47,7 @@ def run_demo(data_folder: Path | None, port: int, plan: DemoPlan, *, leave: bool
 
 def _run_in(data_folder: Path, port: int, plan: DemoPlan, *, console: Console, leave: bool) -> int:
     start = time.monotonic()
-    pictures = _photographs_of(plan)
+    pictures = _load_photographs(plan)
     with (
         open_data_folder(data_folder) as data,
         (data.path / "kennel.log").open("a") as log,
@@ -57,7 +57,7 @@ def _run_in(data_folder: Path, port: int, plan: DemoPlan, *, console: Console, l
             console.print(f"Starting Kennel (its log: {data.path / 'kennel.log'}) ...")
             running = service.start_service(supervisor, data, port=port)
             print_greeting(running, data.path)
-            fine = run_competition(running, pictures, plan, console=console, start=start, leave=leave)
+            succeeded = run_competition(running, pictures, plan, console=console, start=start, leave=leave)
         except KeyboardInterrupt:
             return 130
         except Refused as error:
@@ -67,11 +67,11 @@ def _run_in(data_folder: Path, port: int, plan: DemoPlan, *, console: Console, l
             console.print("Kennel keeps running until Ctrl-C.")
         console.print(total_time_line(time.monotonic() - start))
         if leave:
-            return 0 if fine else 1
+            return 0 if succeeded else 1
         return supervisor.run()
 
 
-def _photographs_of(plan: DemoPlan) -> Photographs:
+def _load_photographs(plan: DemoPlan) -> Photographs:
     if plan.folder is not None:
         return photographs_in(plan.folder, seed=SEED, **({} if plan.full else USUAL_REFERENCES))
     pictures = bundled_photographs(SEED)
@@ -110,16 +110,16 @@ def run_competition(
             f"First score after {scores.first or 0:.0f} s, all scores after {time.monotonic() - start:.0f} s."
         )
         try:
-            fine = report.print_report(organizer, running, slug, submitted=submitted, console=console, plan=plan)
+            succeeded = report.print_report(organizer, running, slug, submitted=submitted, console=console, plan=plan)
         except Exception:  # noqa: BLE001 - whatever it is, visitors may be using the service
             console.print_exception()
             console.print("[bold red]The report failed.[/] The service keeps running.")
-            fine = False
+            succeeded = False
     for submission in submitted:
         submission.client.close()
     if not leave:
         print_pages(running, slug, submitted, console=console)
-    return fine
+    return succeeded
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Page:
     handle: str
 
 
-def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
+def list_pages(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
     """The five pages, each for another account, because an account has only one sign-in link at a time."""
     entries = [submission for submission in submitted if submission.entry is not None]
     return [
@@ -146,7 +146,7 @@ def pages_of(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
 def print_pages(running: RunningService, slug: str, submitted: Sequence[SubmittedEntry], *, console: Console) -> None:
     """Print the pages; on a terminal also the links, which must not appear in a log."""
     console.print("\n[bold]Pages to open:[/]")
-    for page in pages_of(slug, submitted):
+    for page in list_pages(slug, submitted):
         console.print(f"{running.url}{page.path}  {page.shows}", markup=False, soft_wrap=True)
         if console.is_terminal:
             link = service.sign_in_address(running.settings, page.handle, page.path)

@@ -7,8 +7,8 @@ from datetime import timedelta
 import httpx
 
 from deploy.doctor.installation import SECONDS, Check, Fault, Installation, Skipped
-from deploy.standalone.unix_account import acting_as, owner_of
-from scorer.blobs import folder_of, require_free
+from deploy.standalone.unix_account import acting_as, find_owner
+from scorer.blobs import parse_folder, require_free
 from scorer.blobs.blob_writer import JOIN_BUFFER_BYTES
 from scorer.db.diagnostics import newest_zips
 from scorer.errors import OutOfSpace, StoreUnavailable
@@ -37,8 +37,8 @@ def _as_its_owner(installation: Installation) -> Iterator[None]:
     """Act as the account that owns the folder: root can write where the service cannot, and the service could not write
     to a folder that root created.
     """
-    folder = folder_of(installation.settings.blob_url)
-    with acting_as(owner_of(folder) if folder is not None else None):
+    folder = parse_folder(installation.settings.blob_url)
+    with acting_as(find_owner(folder) if folder is not None else None):
         yield
 
 
@@ -82,7 +82,7 @@ def _large_blobs(installation: Installation) -> str:
 
 
 def _free_space(installation: Installation) -> str:
-    folder = folder_of(installation.settings.blob_url)
+    folder = parse_folder(installation.settings.blob_url)
     if folder is None:
         raise Skipped("the store is not on a disk of this machine")
     free = installation.free_bytes(folder)

@@ -110,7 +110,7 @@ def _organizers(installation: Installation) -> str:
     return "every competition has somebody who can decide disputes"
 
 
-def _sessions_of_a_pooler(installation: Installation) -> str:
+def _pooler_sessions(installation: Installation) -> str:
     url = installation.settings.database_owner_url
     if not installation.settings.database_pooler:
         raise Skipped("DATABASE_URL is the address of PostgreSQL itself")
@@ -151,7 +151,7 @@ CHECKS = (
     ),
     Check(
         "pooler",
-        _sessions_of_a_pooler,
+        _pooler_sessions,
         "Set DATABASE_OWNER_URL to the address of PostgreSQL itself, for `kennel migrate`.",
     ),
     Check("admin", _admin, "Run `kennel admin account create-admin NAME` where the service runs.", ["migrations"]),

@@ -24,13 +24,13 @@ def examine(installation: Installation) -> Iterator[Outcome]:
         if lacking:
             outcome = Outcome(check.name, "skipped", f"not checked, because of {lacking[0]}")
         else:
-            outcome = outcome_of(check, installation)
+            outcome = run_check(check, installation)
         if lacking or outcome.state == "wrong":
             unmet.add(check.name)
         yield outcome
 
 
-def outcome_of(check: Check, installation: Installation) -> Outcome:
+def run_check(check: Check, installation: Installation) -> Outcome:
     try:
         return Outcome(check.name, "ok", check.look(installation))
     except Skipped as reason:

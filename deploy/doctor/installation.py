@@ -17,7 +17,7 @@ from typing import Any, Literal
 from redis import Redis
 
 from deploy.standalone.commands import SWEEPING_QUEUES, WEB, WORKER
-from scorer.blobs import Blobs, blobs_of
+from scorer.blobs import Blobs, open_blobs
 from scorer.db.jobs import worker_reports
 from scorer.db.session import Sessions
 from scorer.db.tables import WorkerReport
@@ -32,7 +32,7 @@ def command_lines() -> Iterator[Command]:
         yield command
 
 
-def variable_of_web_process(name: str) -> str | None:
+def find_web_variable(name: str) -> str | None:
     """The variable ``name`` in the environment of a web process; None if no visible web process has it."""
     for folder, command in _processes():
         if WEB in command:
@@ -95,12 +95,12 @@ class Installation:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     free_bytes: Callable[[Path], int] = field(default=lambda path: shutil.disk_usage(path).free)
     commands: Callable[[], Iterable[Command]] = command_lines
-    web_variable: Callable[[str], str | None] = variable_of_web_process
+    web_variable: Callable[[str], str | None] = find_web_variable
 
     @cached_property
     def blobs(self) -> Blobs:
         """The blob store; raises ``Unavailable`` if it cannot be opened."""
-        return blobs_of(self.settings)
+        return open_blobs(self.settings)
 
     @contextmanager
     def queue_server(self) -> Iterator[Any]:

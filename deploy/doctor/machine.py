@@ -11,14 +11,14 @@ from urllib.parse import unquote, urlsplit
 from pydantic import SecretStr
 
 from deploy.doctor.installation import Check, Fault, Installation, Skipped
-from deploy.standalone.unix_account import acting_as, owner_of
+from deploy.standalone.unix_account import acting_as, find_owner
 from scorer.confinement.process import missing_measures
 from scorer.db import competitions
 from scorer.extractor_catalogue import find_extractor
 from scorer.generators.sandbox.probe import available_measures
 from scorer.lifecycle import Queue
 from scorer.monitoring import FOLDER_VARIABLE
-from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, is_secret, unknown_settings, variable_of
+from scorer.settings import FILE_SUFFIX, PASSWORDS, Settings, find_variable, is_secret, unknown_settings
 from worker.runtime.device_probe import device_found
 from worker.runtime.startup import require_device, require_weights
 
@@ -41,7 +41,7 @@ def _variables(installation: Installation) -> str:
 def _scratch(installation: Installation) -> str:
     folder = installation.settings.scratch
     try:
-        with acting_as(owner_of(folder)):  # the service could not write to a folder that root created
+        with acting_as(find_owner(folder)):  # the service could not write to a folder that root created
             folder.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=folder).close()
     except OSError as error:
@@ -63,7 +63,7 @@ def _open_files(installation: Installation) -> str:  # noqa: ARG001 - every chec
 
 def _secret_files(installation: Installation) -> str:
     variables = [
-        f"{variable_of(name)}{FILE_SUFFIX}" for name, field in Settings.model_fields.items() if is_secret(field)
+        f"{find_variable(name)}{FILE_SUFFIX}" for name, field in Settings.model_fields.items() if is_secret(field)
     ]
     named = [Path(installation.environ[name]) for name in variables if installation.environ.get(name)]
     files = [path for path in (*named, *installation.secret_files) if not _is_mounted(path)]
@@ -97,22 +97,22 @@ def _known_secrets(settings: Settings) -> Iterator[tuple[str, str]]:
         url: SecretStr | None = getattr(settings, name)
         password = urlsplit(url.get_secret_value()).password if url is not None else None
         if password:
-            yield f"the password of {variable_of(name)}", unquote(password)
+            yield f"the password of {find_variable(name)}", unquote(password)
     for name in ("s3_secret_key", "metrics_token"):
         secret: SecretStr | None = getattr(settings, name)
         if secret is not None:
-            yield variable_of(name), secret.get_secret_value()
+            yield find_variable(name), secret.get_secret_value()
 
 
 def _weights(installation: Installation) -> str:
     folder = installation.settings.weights_dir
     if folder is not None and not folder.is_dir():
-        return _weights_of_workers(installation, folder)
+        return _worker_weights(installation, folder)
     require_weights(installation.settings)
     return "the required weights of all tracks are installed"
 
 
-def _weights_of_workers(installation: Installation, folder: Path) -> str:
+def _worker_weights(installation: Installation, folder: Path) -> str:
     scoring = [report for report in installation.workers if Queue.SCORE in report.queues]
     if not scoring:
         raise Skipped(f"{folder} is not on this machine, and no scoring worker runs")

@@ -144,9 +144,9 @@ def _issuer(installation: Installation) -> str:
         document = httpx.get(address, timeout=SECONDS).raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
         raise _unreached(installation, f"{address} does not respond as an issuer: {error}", error) from error
-    told = str(document.get("issuer", "")) if isinstance(document, dict) else ""
-    if not is_issuer(told, issuer):
-        raise Fault(f"{address} names another issuer: {told or 'none'}.")
+    named = str(document.get("issuer", "")) if isinstance(document, dict) else ""
+    if not is_issuer(named, issuer):
+        raise Fault(f"{address} names another issuer: {named or 'none'}.")
     return f"{issuer} answers"
 
 

@@ -23,7 +23,7 @@ def text(docstring: str | None) -> str:
     escapes special characters of Markdown and tables.
     """
     parts = LINK_OR_CODE.split(plain(docstring))  # every second part is a link or code
-    return "".join(_kept(part) if number % 2 else _escaped(part) for number, part in enumerate(parts))
+    return "".join(_escape_code(part) if number % 2 else _escaped(part) for number, part in enumerate(parts))
 
 
 def plain(docstring: str | None) -> str:
@@ -35,11 +35,11 @@ def _escaped(content: str) -> str:
     return re.sub(r"([\\<>|*\[\]{}])", r"\\\1", content)
 
 
-def _kept(content: str) -> str:
+def _escape_code(content: str) -> str:
     """Escape only what would end a table's cell."""
     return content.replace("|", "\\|")
 
 
 def code(content: object) -> str:
     """Inline code; empty for empty content."""
-    return f"`{_kept(str(content))}`" if str(content) else ""
+    return f"`{_escape_code(str(content))}`" if str(content) else ""

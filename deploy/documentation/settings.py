@@ -9,7 +9,7 @@ from deploy.documentation.markdown import code, page, table, text
 from scorer.competitions.change_rules import LATER
 from scorer.competitions.spec import CompetitionSpec
 from scorer.generators.recovery.plan import AuditPlan
-from scorer.settings import FILE_SUFFIX, Settings, is_secret, variable_of
+from scorer.settings import FILE_SUFFIX, Settings, find_variable, is_secret
 
 CLIENT = (
     ("KENNEL_URL", "The service's URL, for all commands that call it."),
@@ -65,8 +65,8 @@ def settings_page() -> str:
 
 def variables() -> frozenset[str]:
     """The names of all environment variables that the page describes."""
-    names = {variable_of(name) for name in Settings.model_fields}
-    files = {variable_of(name) + FILE_SUFFIX for name, field in Settings.model_fields.items() if is_secret(field)}
+    names = {find_variable(name) for name in Settings.model_fields}
+    files = {find_variable(name) + FILE_SUFFIX for name, field in Settings.model_fields.items() if is_secret(field)}
     return frozenset(names | files | {name for name, _ in (*CLIENT, *STORE)})
 
 
@@ -74,7 +74,7 @@ def _settings() -> Iterator[Row]:
     schema = Settings.model_json_schema(by_alias=False)
     for name in Settings.model_fields:
         field = schema["properties"][name]
-        yield code(variable_of(name)), _type(field), _default(name, field, schema), text(field.get("description"))
+        yield code(find_variable(name)), _type(field), _default(name, field, schema), text(field.get("description"))
 
 
 def _competition() -> Iterator[Row]:

@@ -29,7 +29,7 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, int | str]]] = {
 _FLOAT32 = 1
 
 
-def constants_of(graph: bytes) -> Mapping[str, NDArray[np.float32]]:
+def read_constants(graph: bytes) -> Mapping[str, NDArray[np.float32]]:
     """The float32 constants of a serialised ``GraphDef`` by node name.
 
     Raises ``Invalid`` (``bad-graph``) if it is not a frozen graph.

@@ -19,8 +19,8 @@ from timm.models import vision_transformer
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
-from deploy.published_weights.frozen_graph import constants_of
-from deploy.published_weights.tensorflow_names import arrays_of_graph
+from deploy.published_weights.frozen_graph import read_constants
+from deploy.published_weights.tensorflow_names import rename_graph_arrays
 from scorer.errors import Invalid, Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors.networks import build_network, unfilled_network
@@ -37,15 +37,15 @@ def converted(spec: ExtractorSpec, source: Path, published: bytes) -> bytes:
 
     Raises ``Invalid`` (``bad-graph``, ``no-graph-names``, ``not-tensors``) and ``Unavailable`` (``unfit-weights``).
     """
-    state = _state_of_graph(spec, published) if source.suffix == ".pb" else _renamed(spec, _tensors(source, published))
+    state = _build_state(spec, published) if source.suffix == ".pb" else _renamed(spec, _tensors(source, published))
     content = safetensors.torch.save({name: value.float().contiguous() for name, value in state.items()})
     build_network(spec, Weights(source.with_suffix(".safetensors"), content, ""))
     return content
 
 
-def _state_of_graph(spec: ExtractorSpec, published: bytes) -> dict[str, Tensor]:
+def _build_state(spec: ExtractorSpec, published: bytes) -> dict[str, Tensor]:
     shapes = {name: tuple(value.shape) for name, value in unfilled_network(spec).state_dict().items()}
-    arrays = arrays_of_graph(spec.name, constants_of(published), shapes)
+    arrays = rename_graph_arrays(spec.name, read_constants(published), shapes)
     return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
 
 

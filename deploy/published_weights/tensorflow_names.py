@@ -40,7 +40,7 @@ _LAYERS_NASNET = {
 }
 
 
-def arrays_of_graph(extractor: str, constants: Arrays, shapes: Shapes) -> dict[str, NDArray[np.float32]]:
+def rename_graph_arrays(extractor: str, constants: Arrays, shapes: Shapes) -> dict[str, NDArray[np.float32]]:
     """A graph's constants with the names and axes of an extractor's tensors.
 
     A classifier that the graph lacks is omitted. All names of a graph may have a common scope. Raises ``Invalid``:
@@ -48,8 +48,8 @@ def arrays_of_graph(extractor: str, constants: Arrays, shapes: Shapes) -> dict[s
     """
     if extractor not in _NAMES:
         raise Invalid("no-graph-names", f"{extractor} does not come from a TensorFlow graph; {', '.join(_NAMES)} do.")
-    name_of = _NAMES[extractor]
-    names = {name: name_of(name, shapes) for name in shapes if not name.endswith("num_batches_tracked")}
+    to_name = _NAMES[extractor]
+    names = {name: to_name(name, shapes) for name in shapes if not name.endswith("num_batches_tracked")}
     scope = _scope(constants, next(iter(names.values())))
     arrays = {}
     for name, graph_name in names.items():

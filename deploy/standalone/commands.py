@@ -11,7 +11,7 @@ WEB, WORKER, BEAT = "api.main:served_app", "worker.app", "worker.celery_beat"
 HTTP_PROTOCOL, SERVER_LOOP = "api.http.server_protocol:BoundedHttpProtocol", "api.http.server_protocol:ServerLoop"
 SCORING_QUEUES = ("score", "prepare", "compare", "rescore")
 """All queues for a worker with a GPU."""
-PROCESSES_OF_A_GPU = 2
+PROCESSES_PER_GPU = 2
 """The processes take turns: one computes features while the other reads, decodes and records."""
 MAX_SCORING_THREADS = 8
 """The most threads of each process that scores on a GPU; its work outside the GPU gains little from more."""
@@ -44,12 +44,12 @@ def scoring_threads(cores: int, gpus: int) -> int:
     Without a limit each process has a thread for every core. The threads of one product wait for each other, and so
     also for the threads of other processes. On 16 cores a GPU was idle for a minute while evidence was computed.
     """
-    return min(MAX_SCORING_THREADS, max(1, cores // 2 // (gpus * PROCESSES_OF_A_GPU)))
+    return min(MAX_SCORING_THREADS, max(1, cores // 2 // (gpus * PROCESSES_PER_GPU)))
 
 
 def background_threads(cores: int, gpus: int) -> int:
     """Threads of the process without a GPU on a machine with GPUs; it gets the remaining cores."""
-    return max(1, cores - gpus * PROCESSES_OF_A_GPU * scoring_threads(cores, gpus))
+    return max(1, cores - gpus * PROCESSES_PER_GPU * scoring_threads(cores, gpus))
 
 
 def beat_command(schedule: str) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from deploy.standalone.unix_account import (
     SERVERS,
     SERVICE,
     UnixAccount,
-    hand_over,
-    owner_of,
+    change_owner,
+    find_owner,
     require_reachable,
     system_account,
 )
@@ -73,7 +73,7 @@ class DataFolder:
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)  # it may already have existed
         if self.account is not None:
-            hand_over(folder, self.account)
+            change_owner(folder, self.account)
         return folder
 
     def secret(self, name: str) -> str:
@@ -157,7 +157,7 @@ def secret_files(path: Path) -> list[Path]:
     return [file for file in (path.expanduser() / SECRETS, path.expanduser() / ADDRESSES) if file.exists()]
 
 
-def settings_of(path: Path | None) -> "Settings":
+def load_settings(path: Path | None) -> "Settings":
     """The settings from the environment, with the addresses of the Kennel that runs on the folder ``path``, if any."""
     from scorer.settings import read_settings  # noqa: PLC0415 - see above
 
@@ -168,7 +168,7 @@ def with_own_scratch(settings: "Settings") -> "Settings":
     """The settings with root's own scratch folder, because the account of the parts could not read files that root
     leaves in theirs.
     """
-    if owner_of(settings.scratch) is None:
+    if find_owner(settings.scratch) is None:
         return settings
     return settings.model_copy(update={"scratch": user_cache_path("kennel") / "scratch"})
 
@@ -216,12 +216,12 @@ def _refuse_other_owners(path: Path) -> None:
             raise Unavailable(
                 "data-folder-of-another",
                 f"The folder {folder} belongs to the account '{account_name(owner)}', but Kennel would use "
-                f"another account for it: hand the data over with `{_hand_over_command(path)}`, or choose another "
+                f"another account for it: hand the data over with `{_build_chown_command(path)}`, or choose another "
                 "folder with --data.",
             )
 
 
-def _hand_over_command(path: Path) -> str:
+def _build_chown_command(path: Path) -> str:
     if os.geteuid() != 0:
         return f"sudo chown -R {account_name(os.geteuid())}: {shlex.quote(str(path))}"
     commands = [f"chown -R root: {shlex.quote(str(path))}"]

@@ -42,25 +42,25 @@ def require_port(port: int, host: str = "127.0.0.1") -> None:
 
 
 def _why_not(port: int, host: str, error: OSError) -> str:
-    holder = holder_of(port)
+    holder = find_listener(port)
     if holder is not None:
         return f"Port {port} is used by {holder}: stop that process, or choose another port."
     return f"Kennel cannot listen on port {port} of {host} ({error.strerror}): choose another port."
 
 
-def holder_of(port: int) -> str | None:
+def find_listener(port: int) -> str | None:
     """'NAME (process PID)' that listens on ``port``; None if Linux does not show it to us."""
     wanted = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
     if not wanted:
         return None
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to somebody else
-            if any(_link_of(descriptor) in wanted for descriptor in (process / "fd").iterdir()):
+            if any(_read_link(descriptor) in wanted for descriptor in (process / "fd").iterdir()):
                 return f"{(process / 'comm').read_text().strip()} (process {process.name})"
     return None
 
 
-def _link_of(descriptor: Path) -> str:
+def _read_link(descriptor: Path) -> str:
     try:
         return str(descriptor.readlink())
     except FileNotFoundError:  # closed meanwhile

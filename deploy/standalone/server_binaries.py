@@ -9,7 +9,7 @@ from pathlib import Path
 from scorer.errors import Unavailable
 
 
-def site_of(distribution: str, package: str) -> Path:
+def find_site(distribution: str, package: str) -> Path:
     """The folder of the installed wheel ``distribution``; its package is located, not imported (an import would start a
     server).
 
@@ -19,7 +19,7 @@ def site_of(distribution: str, package: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise Unavailable(
             "wheel-missing",
-            f"The package '{distribution}' is not installed: run {installation_of()} in the folder of Kennel's "
+            f"The package '{distribution}' is not installed: run {build_install_command()} in the folder of Kennel's "
             "sources, or set DATABASE_URL and REDIS_URL to your own servers.",
         )
     return Path(spec.submodule_search_locations[0]).parent
@@ -33,7 +33,7 @@ PACKAGES: Mapping[str, Sequence[str]] = {
 """Packages of each extra in ``pyproject.toml`` that must be installed."""
 
 
-def installation_of(*extras: str) -> str:
+def build_install_command(*extras: str) -> str:
     """The command that installs ``kennel up`` and further extras. It installs from the sources: on the registry,
     `kennel` is somebody else's package, and `kennel-server` is not published.
     """
@@ -46,5 +46,6 @@ def require_extras(*extras: str) -> None:
     if missing:
         raise Unavailable(
             "packages-missing",
-            f"Not installed: {', '.join(missing)}. Run in the folder of Kennel's sources: {installation_of(*extras)}",
+            f"Not installed: {', '.join(missing)}. Run in the folder of Kennel's sources:"
+            f" {build_install_command(*extras)}",
         )

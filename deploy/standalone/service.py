@@ -23,7 +23,7 @@ from deploy.standalone.child_process import Child, installation
 from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
     CHECKING_QUEUES,
-    PROCESSES_OF_A_GPU,
+    PROCESSES_PER_GPU,
     SCORING_QUEUES,
     SWEEPING_QUEUES,
     background_threads,
@@ -35,7 +35,7 @@ from deploy.standalone.commands import (
 from deploy.standalone.data_folder import ADDRESSES, METRICS, SCRATCH, DataFolder
 from deploy.standalone.ports import free_port, require_port
 from deploy.standalone.postgres import Postgres
-from deploy.standalone.preload import OF_THE_OWNER, preloading
+from deploy.standalone.preload import OWNER_PREFIX, preloading
 from deploy.standalone.redis import Redis
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import acting_as
@@ -104,7 +104,7 @@ def start_service(
     port = port or free_port(host)
     url = f"http://{_reachable(host)}:{port}"
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
-    environment = environment_of_parts(data, environ, addresses)
+    environment = build_environment(data, environ, addresses)
     addresses[PROCESSES_VARIABLE] = environment[PROCESSES_VARIABLE]
     settings = read_settings(addresses)
     data.write_private(ADDRESSES, json.dumps(addresses, indent=1) + "\n")
@@ -143,14 +143,14 @@ def _ready_with_report(child: Child, sessions: Sessions) -> Child:
     return replace(child, ready=has_reported)
 
 
-def environment_of_parts(data: DataFolder, environ: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, str]:
+def build_environment(data: DataFolder, environ: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, str]:
     """The variables of all parts, without the password of the tables' owner: ``environ`` and the ``addresses`` of the
     embedded parts. Also the device found on this machine, so that a GPU's worker is known before a part starts, and the
     number of worker processes, from which each process computes the database connections.
     """
     own = {"KENNEL_LOG_FORMAT": "text", FOLDER_VARIABLE: str(data.private_folder(METRICS))}
     everything = {**own, **absolute_paths(environ), **addresses}
-    environment = {name: value for name, value in everything.items() if not name.startswith(OF_THE_OWNER)}
+    environment = {name: value for name, value in everything.items() if not name.startswith(OWNER_PREFIX)}
     environment["KENNEL_DEVICE"] = device_found(environ.get("KENNEL_DEVICE") or "auto")
     environment[PROCESSES_VARIABLE] = environ.get(PROCESSES_VARIABLE) or str(worker_processes(environment))
     if data.account is not None:
@@ -214,7 +214,7 @@ WORKER_NICENESS = 5
 
 def worker_processes(environment: Mapping[str, str]) -> int:
     """The number of worker processes with this ``environment``."""
-    return 1 + (PROCESSES_OF_A_GPU + 1 if _has_gpu(environment) else 1)
+    return 1 + (PROCESSES_PER_GPU + 1 if _has_gpu(environment) else 1)
 
 
 def _has_gpu(environment: Mapping[str, str]) -> bool:
@@ -250,7 +250,7 @@ def service_children(
         without_gpu = {THREADS_VARIABLE: str(background_threads(cores, 1)), **environment, "KENNEL_DEVICE": "cpu"}
         scoring = [
             # The numbers of threads are read when the modules are loaded.
-            replace(scorer(PROCESSES_OF_A_GPU, SCORING_QUEUES), env=for_gpu, preloaded=False),
+            replace(scorer(PROCESSES_PER_GPU, SCORING_QUEUES), env=for_gpu, preloaded=False),
             replace(worker_child("analyst", 1, BACKGROUND_QUEUES), env=without_gpu, preloaded=False),
         ]
     else:

@@ -65,7 +65,7 @@ def _created(name: str) -> pwd.struct_passwd:
         ) from None
 
 
-def hand_over(folder: Path, account: UnixAccount) -> None:
+def change_owner(folder: Path, account: UnixAccount) -> None:
     """Give ``folder`` and root's files in it to ``account``. A file with several names stays, because the other names
     are unknown.
     """
@@ -77,7 +77,7 @@ def hand_over(folder: Path, account: UnixAccount) -> None:
     os.chown(folder, account.uid, account.gid)
 
 
-def owner_of(folder: Path) -> UnixAccount | None:
+def find_owner(folder: Path) -> UnixAccount | None:
     """The account for files that a command of root writes to ``folder``: the owner of the folder or of its nearest
     existing parent. None if that is root, or if the caller is not.
     """

@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.accounts.credentials import Kept, end_credentials
+from scorer.accounts.credentials import KeptCredentials, end_credentials
 from scorer.accounts.roles import _require_known_role, reviews_any
 from scorer.acting import Acting
 from scorer.db import accounts, competition_roles
@@ -138,7 +138,7 @@ def is_email(text: str) -> bool:
 
 
 def change_password(
-    session: Session, account: Account, matched: str | None, *, new_hash: str, keep: Kept, now: datetime
+    session: Session, account: Account, matched: str | None, *, new_hash: str, keep: KeptCredentials, now: datetime
 ) -> None:
     """Set a new password and end the account's credentials except those to ``keep``.
 
@@ -150,11 +150,11 @@ def change_password(
         raise Forbidden("wrong-password", "The current password is wrong.")
     account.password_hash = new_hash
     end_credentials(session, account, keep=keep, now=now)
-    tell_owner(session, account, CREDENTIAL_CHANGED, now=now)
+    notify_owner(session, account, CREDENTIAL_CHANGED, now=now)
     audit_log.record_action(Acting(session, account, now), "password.changed", f"account:{account.handle}")
 
 
-def tell_owner(session: Session, account: Account, text: str, *, now: datetime, email: str | None = None) -> None:
+def notify_owner(session: Session, account: Account, text: str, *, now: datetime, email: str | None = None) -> None:
     """Notify the owner of an account of a change to it, at ``email`` or the account's address."""
     recipient = email or account.email
     if recipient is not None:

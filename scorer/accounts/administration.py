@@ -32,7 +32,7 @@ def set_suspended(acting: Acting, handle: str, *, suspended: bool, reason: str) 
     return account
 
 
-def end_credentials_of(acting: Acting, handle: str) -> Account:
+def end_account_credentials(acting: Acting, handle: str) -> Account:
     """End all credentials of an account; its owner may sign in again."""
     account = find_account(acting.session, handle)
     end_credentials(acting.session, account, now=acting.now)

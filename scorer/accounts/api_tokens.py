@@ -12,7 +12,7 @@ from scorer.acting import Acting
 from scorer.db import accounts
 from scorer.db.tables import Account, Token
 from scorer.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 
 Scope = Literal["read", "submit", "organize"]
 SCOPES: tuple[Scope, ...] = ("read", "submit", "organize")
@@ -23,7 +23,7 @@ TOUCH_AFTER = timedelta(minutes=1)
 """Resolution of ``last_used_at``: writing it on every request would turn every read into a write."""
 
 
-def scopes_of(account: Account) -> Sequence[Scope]:
+def list_scopes(account: Account) -> Sequence[Scope]:
     """Return the scopes that an account's tokens may have; ``organize`` only for organizers, reviewers and admins."""
     return SCOPES if reviews_any(account) else SCOPES[:2]
 
@@ -41,15 +41,15 @@ def issue(
 
     ``Invalid`` for a scope that the account may not have, ``Conflict`` for too many tokens.
     """
-    allowed = scopes_of(account)
+    allowed = list_scopes(account)
     scopes = allowed if scopes is None else scopes
     if not scopes or not set(scopes) <= set(allowed):
         raise Invalid("bad-scope", f"Choose at least one of the scopes {', '.join(allowed)}, and no others.")
     accounts.lock_account(session, account.id)
-    if len(accounts.tokens_of(session, account.id)) >= MAX_TOKENS:
+    if len(accounts.load_tokens(session, account.id)) >= MAX_TOKENS:
         raise Conflict("too-many-tokens", f"You have {MAX_TOKENS} tokens, which is the limit. Revoke one first.")
     ordered_scopes = [scope for scope in SCOPES if scope in scopes]
-    token = Token(account_id=account.id, digest=digest_of(secret), name=name, scopes=ordered_scopes, created_at=now)
+    token = Token(account_id=account.id, digest=hash_secret(secret), name=name, scopes=ordered_scopes, created_at=now)
     session.add(token)
     session.flush()
     return token
@@ -65,7 +65,7 @@ def issue_own(acting: Acting, secret: str, *, name: str, scopes: Collection[str]
 
 def authenticate(session: Session, secret: str, now: datetime) -> Token:
     """Return the token with this secret; ``Unauthenticated`` if it is unknown or revoked."""
-    token = accounts.token_by_digest(session, digest_of(secret))
+    token = accounts.token_by_digest(session, hash_secret(secret))
     if token is None:
         raise Unauthenticated("bad-token", "This token is unknown or was revoked.")
     require_active(token.account)

@@ -16,7 +16,7 @@ from scorer.notifications import webhooks
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptCredentials:
     """The credentials to keep, by id."""
 
     session: int | None = None
@@ -24,10 +24,10 @@ class Kept:
     webhooks: Collection[int] = ()
 
 
-NOTHING = Kept()
+NOTHING = KeptCredentials()
 
 
-def end_credentials(session: Session, account: Account, *, keep: Kept = NOTHING, now: datetime) -> None:
+def end_credentials(session: Session, account: Account, *, keep: KeptCredentials = NOTHING, now: datetime) -> None:
     """End all of an account's credentials except those to ``keep``. The password stays."""
     accounts.end_sessions(session, account.id, now, exclude=keep.session)
     accounts.revoke_tokens(session, account.id, now, exclude=keep.tokens)

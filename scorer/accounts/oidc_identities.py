@@ -63,7 +63,7 @@ def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: date
     if account is None:
         account = _new_account(session, person, mode=mode, now=now)
     else:
-        accounts.tell_owner(session, account, LINKED, now=now)
+        accounts.notify_owner(session, account, LINKED, now=now)
         subject = f"account:{account.handle}"
         after = {"issuer": person.issuer}
         audit_log.record_action(Acting(session, account, now), "identity.linked", subject, after=after)
@@ -75,7 +75,7 @@ def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: date
 def _new_account(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
     if mode == "invitation":
         raise Forbidden("invitation-needed", "You need an invitation to create an account. Ask the organizers for one.")
-    handle = _handle_of(person)
+    handle = _suggest_handle(person)
     numbered = (f"{handle}-{number}" for number in itertools.count(2))
     candidates = itertools.chain([handle], numbered)
     free_handle = next(candidate for candidate in candidates if not is_name_taken(session, candidate))
@@ -88,7 +88,7 @@ def _new_account(session: Session, person: OidcIdentity, *, mode: Mode, now: dat
     return account
 
 
-def _handle_of(person: OidcIdentity) -> str:
+def _suggest_handle(person: OidcIdentity) -> str:
     word = person.handle or (person.email or "").partition("@")[0]
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", unicodedata.normalize("NFKC", word))
     plain = plain.lstrip("-_.")[:MAX_HANDLE_LENGTH].rstrip("-_.")

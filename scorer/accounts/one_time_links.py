@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from scorer.db import accounts
 from scorer.db.tables import Account, OneTimeLink
 from scorer.errors import NotFound
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 
 Purpose = Literal["reset", "confirmation", "invitation", "sign-in"]
 LINK_LIFETIMES: dict[Purpose, timedelta] = {
@@ -37,7 +37,7 @@ def issue(
     if account is not None:
         accounts.void_links(session, account.id, purpose, now=now)
     link = OneTimeLink(
-        digest=digest_of(secret),
+        digest=hash_secret(secret),
         purpose=purpose,
         account_id=account.id if account is not None else None,
         email=email,
@@ -51,7 +51,7 @@ def issue(
 
 def find(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> OneTimeLink:
     """Return the link with ``secret``, locked for this transaction; ``NotFound`` if it is unknown, used or expired."""
-    link = accounts.lock_link(session, digest_of(secret), purpose, now=now)
+    link = accounts.lock_link(session, hash_secret(secret), purpose, now=now)
     if link is None:
         raise NotFound("no-link", "This link is invalid, expired or already used. Ask for a new one.")
     return link

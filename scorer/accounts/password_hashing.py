@@ -41,10 +41,10 @@ def require_good(password: str, *, handle: str = "", email: str = "") -> None:
 def new_password_hash(password: str, *, handle: str = "", email: str = "") -> str:
     """Return the hash of a new password; ``Invalid`` if the password is weak."""
     require_good(password, handle=handle, email=email)
-    return hash_of(password)
+    return hash_password(password)
 
 
-def hash_of(password: str) -> str:
+def hash_password(password: str) -> str:
     """Return the argon2id hash with its salt and costs, in PHC format."""
     with _hashing_slots:
         return _hashing.hash(_normalised(password))
@@ -62,7 +62,7 @@ def matches(password: str, stored: str | None) -> bool:
 def upgraded_hash(password: str, stored: str) -> str | None:
     """Return a hash with current cost parameters for a password that matched ``stored``; None if ``stored`` has
     them."""
-    return hash_of(password) if _hashing.current_hasher.check_needs_rehash(stored) else None
+    return hash_password(password) if _hashing.current_hasher.check_needs_rehash(stored) else None
 
 
 def _normalised(password: str) -> str:

@@ -44,7 +44,7 @@ def link_for(session: Session, account: Account, *, secret: str, site: str, now:
     return f"{site}/new-password#{secret}"
 
 
-def account_of(session: Session, secret: str, *, now: datetime) -> Account:
+def find_link_account(session: Session, secret: str, *, now: datetime) -> Account:
     """Return the account of a reset link; ``NotFound`` if the link is unknown, used or expired."""
     account = one_time_links.find(session, "reset", secret, now=now).account
     assert account is not None  # noqa: S101 - reset links are made for accounts only
@@ -57,12 +57,12 @@ def complete(session: Session, secret: str, password_hash: str, *, now: datetime
     An account that had neither a password nor an issuer's identity keeps its credentials: nobody can have stolen it.
     ``NotFound`` if the link is unknown, used or expired.
     """
-    account = account_of(session, secret, now=now)
+    account = find_link_account(session, secret, now=now)
     one_time_links.use(session, "reset", secret, now=now)
     lock_account(session, account.id)  # a simultaneous sign-in needs the new password, or its session ends here
     if account.password_hash is not None or has_identity(session, account.id):
         end_credentials(session, account, now=now)
     account.password_hash = password_hash
-    accounts.tell_owner(session, account, accounts.CREDENTIAL_CHANGED, now=now)
+    accounts.notify_owner(session, account, accounts.CREDENTIAL_CHANGED, now=now)
     audit_log.record_action(Acting(session, account, now), "password.reset", f"account:{account.handle}")
     return account

@@ -14,13 +14,13 @@ import pyotp
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
-from scorer.accounts.accounts import tell_owner
+from scorer.accounts.accounts import notify_owner
 from scorer.accounts.roles import organizes_any
 from scorer.acting import Acting
 from scorer.db import accounts
 from scorer.db.tables import Account, SecondFactor, WebSession
 from scorer.errors import Conflict, Invalid, NotFound, Unauthenticated
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 
 Policy = Literal["nobody", "admins", "organizers", "everybody"]
 STEP_SECONDS = 30
@@ -58,12 +58,12 @@ def is_set_up(session: Session, account: Account) -> bool:
 
 def list_factors(session: Session, account: Account, *, lock: bool = False) -> Sequence[SecondFactor]:
     """Return an account's keys for codes and its passkeys, oldest first."""
-    return accounts.second_factors_of(session, account.id, ("totp", "passkey"), lock=lock)
+    return accounts.load_second_factors(session, account.id, ("totp", "passkey"), lock=lock)
 
 
 def count_recovery_codes(session: Session, account: Account) -> int:
     """Count an account's unused recovery codes."""
-    return len(accounts.second_factors_of(session, account.id, ("recovery_code",)))
+    return len(accounts.load_second_factors(session, account.id, ("recovery_code",)))
 
 
 def new_totp_key(web_session: WebSession) -> str:
@@ -90,7 +90,7 @@ def add_totp(session: Session, web_session: WebSession, key: str, *, code: str, 
         raise Invalid(
             "stale-key", "This is not the newest key of this session. Add the newest one to your authenticator."
         )
-    step = _step_of(key, code, now)
+    step = _find_step(key, code, now)
     if step is None:
         raise Invalid("wrong-code", "The code is wrong. Enter the code that your authenticator shows now.")
     web_session.totp_key = None
@@ -108,7 +108,7 @@ def add(acting: Acting, factor: SecondFactor) -> None:
     factor.account_id, factor.created_at = acting.actor.id, acting.now
     acting.session.add(factor)
     acting.session.flush()
-    tell_owner(acting.session, acting.actor, ADDED, now=acting.now)
+    notify_owner(acting.session, acting.actor, ADDED, now=acting.now)
     subject = f"account:{acting.actor.handle}"
     audit_log.record_action(acting, "second-factor.added", subject, after={"kind": factor.kind})
 
@@ -121,12 +121,12 @@ def use_code(session: Session, account: Account, code: str, *, now: datetime) ->
     plain = code.replace(" ", "").replace("-", "")
     factors = list_factors(session, account, lock=True)
     for factor in factors:
-        step = _step_of(factor.secret.decode(), plain, now) if factor.kind == "totp" else None
+        step = _find_step(factor.secret.decode(), plain, now) if factor.kind == "totp" else None
         if step is not None and step > factor.counter:
             factor.counter, factor.last_used_at = step, now
             return
-    digest = digest_of(plain.upper())
-    for recovery in accounts.second_factors_of(session, account.id, ("recovery_code",), lock=True):
+    digest = hash_secret(plain.upper())
+    for recovery in accounts.load_second_factors(session, account.id, ("recovery_code",), lock=True):
         if hmac.compare_digest(recovery.secret, digest):
             recovery.last_used_at = recovery.ended_at = now
             acting = Acting(session, account, now)
@@ -135,7 +135,7 @@ def use_code(session: Session, account: Account, code: str, *, now: datetime) ->
     raise Unauthenticated("wrong-code", "This code is wrong or was used before.")
 
 
-def _step_of(key: str, code: str, now: datetime) -> int | None:
+def _find_step(key: str, code: str, now: datetime) -> int | None:
     """Return the time step of ``code``; None if it is not the key's code for a step near ``now``."""
     present = int(now.timestamp()) // STEP_SECONDS
     codes = pyotp.TOTP(key)
@@ -154,7 +154,7 @@ def new_recovery_codes(acting: Acting) -> list[str]:
             account_id=acting.actor.id,
             kind="recovery_code",
             name="",
-            secret=digest_of(code),
+            secret=hash_secret(code),
             counter=0,
             created_at=acting.now,
         )
@@ -177,7 +177,7 @@ def remove(acting: Acting, factor_id: int) -> None:
     chosen.ended_at = acting.now
     if len(factors) == 1:
         accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), now=acting.now)
-    tell_owner(acting.session, acting.actor, REMOVED, now=acting.now)
+    notify_owner(acting.session, acting.actor, REMOVED, now=acting.now)
     subject = f"account:{acting.actor.handle}"
     audit_log.record_action(acting, "second-factor.removed", subject, after={"kind": chosen.kind})
 
@@ -185,5 +185,5 @@ def remove(acting: Acting, factor_id: int) -> None:
 def remove_all(acting: Acting[Account | None], account: Account) -> None:
     """Remove all second factors of an account, for an owner who has lost them."""
     accounts.end_second_factors(acting.session, account.id, ("totp", "passkey", "recovery_code"), now=acting.now)
-    tell_owner(acting.session, account, REMOVED, now=acting.now)
+    notify_owner(acting.session, account, REMOVED, now=acting.now)
     audit_log.record_action(acting, "second-factors.removed", f"account:{account.handle}")

@@ -16,7 +16,7 @@ from scorer.acting import Acting
 from scorer.db import accounts
 from scorer.db.tables import Account, WebSession
 from scorer.errors import NotFound, Unauthenticated
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 
 SESSION_LIFETIME = timedelta(days=30)
 """Counted from the sign-in."""
@@ -49,7 +49,7 @@ class Attempt:
     known_device: bool
 
 
-def attempt_of(session: Session, login: str, browser: Browser, *, now: datetime) -> Attempt:
+def load_attempt(session: Session, login: str, browser: Browser, *, now: datetime) -> Attempt:
     """Look up the account of an attempt to sign in with a handle or mail address."""
     account = accounts.account_by_login(session, login)
     if account is None:
@@ -100,7 +100,7 @@ def begin(session: Session, account: Account, *, secret: str, browser: Browser, 
     awaits = second_factors.is_set_up(session, account)
     web_session = WebSession(
         account_id=account.id,
-        digest=digest_of(secret),
+        digest=hash_secret(secret),
         address=browser.address,
         agent=browser.agent[:MAX_AGENT_LENGTH],
         created_at=now,
@@ -115,7 +115,7 @@ def begin(session: Session, account: Account, *, secret: str, browser: Browser, 
 
 def waiting(session: Session, secret: str, now: datetime) -> WebSession:
     """Return the session with this secret that waits for a second factor; ``Unauthenticated`` if there is none."""
-    web_session = accounts.waiting_session(session, digest_of(secret), now)
+    web_session = accounts.waiting_session(session, hash_secret(secret), now)
     if web_session is None:
         raise Unauthenticated("no-sign-in", "Please sign in with your password first.")
     require_active(web_session.account)
@@ -125,14 +125,14 @@ def waiting(session: Session, secret: str, now: datetime) -> WebSession:
 def complete(web_session: WebSession, *, secret: str, now: datetime) -> None:
     """Open a session that has waited for the second factor. A new ``secret`` makes the first one useless."""
     web_session.awaits_second_factor = False
-    web_session.digest = digest_of(secret)
+    web_session.digest = hash_secret(secret)
     web_session.last_seen_at = now
     web_session.expires_at = now + SESSION_IDLE
 
 
 def resume(session: Session, secret: str, now: datetime) -> WebSession | None:
     """Return the active session with this secret; None if there is none or its account is suspended."""
-    web_session = accounts.session_by_digest(session, digest_of(secret), now)
+    web_session = accounts.session_by_digest(session, hash_secret(secret), now)
     if web_session is not None and web_session.account.suspended_at is not None:
         return None
     if web_session is not None and now - web_session.last_seen_at > TOUCH_AFTER:
@@ -162,9 +162,9 @@ DEVICE_LIFETIME = timedelta(days=365)
 
 def is_known_device(session: Session, account: Account, secret: str | None, *, now: datetime) -> bool:
     """Whether the browser with this cookie is one of the account's."""
-    return secret is not None and accounts.is_known_device(session, account.id, digest_of(secret), now=now)
+    return secret is not None and accounts.is_known_device(session, account.id, hash_secret(secret), now=now)
 
 
 def remember_device(session: Session, account: Account, secret: str, *, now: datetime) -> None:
     """Make the browser with this cookie one of the account's for ``DEVICE_LIFETIME``."""
-    accounts.remember_device(session, account.id, digest_of(secret), now=now, expires_at=now + DEVICE_LIFETIME)
+    accounts.remember_device(session, account.id, hash_secret(secret), now=now, expires_at=now + DEVICE_LIFETIME)

@@ -96,7 +96,7 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
         expires_at = now + one_time_links.LINK_LIFETIMES["confirmation"]
         outbox.queue_mail(session, email, "Please confirm your address", body=body, now=now, expires_at=expires_at)
         if account.email is not None and account.email != email:
-            accounts.tell_owner(session, account, CHANGE_ASKED, now=now)
+            accounts.notify_owner(session, account, CHANGE_ASKED, now=now)
     else:
         body = KNOWN.format(name=owner.name, handle=owner.handle, other=account.handle, site=site)
         outbox.queue_mail(session, email, "You already have an account", body=body, now=now)
@@ -119,7 +119,7 @@ def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:
     account.email = link.email
     session.flush()
     if before is not None and before != account.email:
-        accounts.tell_owner(session, account, CHANGED, email=before, now=now)
+        accounts.notify_owner(session, account, CHANGED, email=before, now=now)
     audit_log.record_action(Acting(session, account, now), "email.changed", f"account:{account.handle}")
     return account
 

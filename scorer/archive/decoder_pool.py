@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from kennel_client.archive.central_directory import Member
 from kennel_client.archive.faults import MAX_FAULTS_LISTED, MemberError, printable_name
 from kennel_client.archive.zip_reader import WINDOW_BYTES, MemberProgress, Record, map_members, map_windows, packed
-from scorer.archive.decoder_process import words_of
+from scorer.archive.decoder_process import to_arguments
 from scorer.archive.png_pixels import decode_png
 from scorer.archive.reference_image import decode_reference
 from scorer.archive.shared_window import PackedImage, SharedWindow, WindowShape, new_memory
@@ -44,7 +44,7 @@ _MODULE = "scorer.archive.decoder_process"
 Result = TypeVar("Result")
 
 
-def processes_of(setting: int | None) -> int:
+def choose_process_count(setting: int | None) -> int:
     """The number of limited processes for the operator's setting. None means one per core, at most ``MAX_PROCESSES``,
     and 0 (threads instead) on systems without Linux's means to limit a process."""
     if setting is not None:
@@ -155,7 +155,7 @@ class DecoderPool(Generic[Result]):
             found = [
                 (index, MemberError(faults[slot]) if slot in faults else self._receive(index, pixels))
                 for slot, (index, _) in enumerate(images)
-                for pixels in [_pixels_of(process.pixels[slot], resized=slot in resized)]
+                for pixels in [_clip_pixels(process.pixels[slot], resized=slot in resized)]
             ]
         except BaseException:
             process.close()
@@ -174,7 +174,7 @@ class _Process:
             try:
                 self._window = SharedWindow(shape, descriptor)
                 files = [other.fileno(), other.fileno(), errors.fileno(), descriptor]
-                self._process = start_process(_MODULE, words_of(shape), files)
+                self._process = start_process(_MODULE, to_arguments(shape), files)
             except BaseException:
                 self._connection.close()
                 raise
@@ -198,7 +198,7 @@ class _Process:
             self._connection.sendall(b"%d\n" % len(images))
         except ConnectionError:
             raise _Ended("ended the decoding process") from None
-        return _told(self._answer(seconds), len(images))
+        return _parse_answer(self._answer(seconds), len(images))
 
     def close(self) -> None:
         self._process.close()
@@ -222,7 +222,7 @@ class _Process:
         return answer
 
 
-def _pixels_of(pixels: NDArray[Any], *, resized: bool) -> NDArray[Any]:
+def _clip_pixels(pixels: NDArray[Any], *, resized: bool) -> NDArray[Any]:
     """The image in a slot: uint8 for references that were not resized, otherwise clipped to the valid range."""
     if pixels.dtype == np.uint8:
         return pixels
@@ -230,7 +230,7 @@ def _pixels_of(pixels: NDArray[Any], *, resized: bool) -> NDArray[Any]:
     return floats if resized else floats.astype(np.uint8)
 
 
-def _told(answer: bytes, count: int) -> tuple[dict[int, str], set[int]]:
+def _parse_answer(answer: bytes, count: int) -> tuple[dict[int, str], set[int]]:
     """The faults in an answer by slot, and the slots that were resized; ``_Ended`` if it is not an answer."""
     try:
         fields = json.loads(answer)

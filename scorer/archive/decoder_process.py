@@ -36,8 +36,8 @@ _BLACK_PIXEL = bytes.fromhex(
 
 
 def main(*shape: str) -> None:
-    """Decode images until standard input ends. ``shape`` comes from :func:`words_of`."""
-    decode_images(shape_of(shape))
+    """Decode images until standard input ends. ``shape`` comes from :func:`to_arguments`."""
+    decode_images(parse_shape(shape))
 
 
 def decode_images(shape: WindowShape) -> None:
@@ -85,13 +85,13 @@ def _import_decoders(shape: WindowShape) -> None:
             decode_reference(buffer.getvalue(), 1)
 
 
-def words_of(shape: WindowShape) -> list[str]:
+def to_arguments(shape: WindowShape) -> list[str]:
     """A window's shape as arguments of the process: size, slots, bytes, and 1 if its images are references."""
     return [str(int(number)) for number in (shape.size, shape.slots, shape.data_bytes, shape.of_references)]
 
 
-def shape_of(words: Sequence[str]) -> WindowShape:
-    """The shape from the arguments of :func:`words_of`."""
+def parse_shape(words: Sequence[str]) -> WindowShape:
+    """The shape from the arguments of :func:`to_arguments`."""
     size, slots, data_bytes, of_references = map(int, words)
     return WindowShape(size, slots, data_bytes, of_references=bool(of_references))
 

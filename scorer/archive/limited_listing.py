@@ -10,7 +10,7 @@ from kennel_client.archive.directory_checks import (
     check_files_listed,
     check_images_listed,
     declared_by,
-    directory_of,
+    parse_directory,
 )
 from kennel_client.archive.listing import ImageSpec
 from scorer.archive.reference_set import MAX_DIRECTORY_BYTES, references_in, require_two
@@ -46,7 +46,7 @@ def require_files(file: BinaryIO, max_files: int, max_directory_bytes: int, *, l
 
 def check_references_listed(parts: Sequence[bytes], declared: Sequence[int], two: int) -> str | None:
     """The part of ``require_references`` that runs in the limited process."""
-    listing = references_in(directory_of(parts, declared))
+    listing = references_in(parse_directory(parts, declared))
     if two:
         require_two(listing)
     return listing.ignored

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from kennel_client.archive.central_directory import Directory, Member, find_directory, members_of
+from kennel_client.archive.central_directory import Directory, Member, find_directory, read_members
 from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_list, sound_images
 from kennel_client.archive.listing import (
     Listing,
@@ -68,7 +68,7 @@ def list_references(file: BinaryIO) -> Listing:
 def references_in(directory: Directory) -> Listing:
     """List the images of a directory; see :func:`list_references`."""
     short = directory.size <= MAX_DIRECTORY_BYTES
-    everything = members_of(directory, max_members=MAX_MEMBERS) if short else None
+    everything = read_members(directory, max_members=MAX_MEMBERS) if short else None
     members, ignored = canonical_members(everything or ())
     if everything is None or len(members) > MAX_IMAGES:
         listed = directory.count if everything is None else len(members)

@@ -34,18 +34,18 @@ class Layout:
         return self.count // self.columns * self.tile
 
 
-def layout_of(count: int, size: int) -> Layout:
+def compute_layout(count: int, size: int) -> Layout:
     """The layout for an entry of ``count`` images of ``size`` pixels a side."""
     tiles = min(MAX_IMAGES, count // COLUMNS * COLUMNS) or count
     return Layout(tiles, min(COLUMNS, tiles), min(size, TILE))
 
 
-def sprite_sheet_of(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
+def build_sprite_sheet(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
     """A PNG of up to 100 of the images (n, size, size, 3), ten in a row, in canonical order.
 
     They are drawn with ``rng``, because the first hundred names may all be of one kind.
     """
-    layout = layout_of(len(images), images.shape[1])
+    layout = compute_layout(len(images), images.shape[1])
     chosen = np.sort(rng.choice(len(images), layout.count, replace=False))
     return tile_images([images[index] for index in chosen], columns=layout.columns, tile=layout.tile)
 

@@ -72,7 +72,7 @@ def make_backup(
 
 def _back_up_table(connection: Connection, table: str, own: Path) -> TableRows:
     file = f"{table}.copy.gz"
-    columns = backups.columns_of(connection, table)
+    columns = backups.list_columns(connection, table)
     with gzip.open(own / file, "wb", compresslevel=3) as out:
         rows = backups.copy_out(connection, table, columns, file=out)
     return TableRows(table, columns, rows, file, file_sha256(own / file))

@@ -1,8 +1,8 @@
 """The blob store: files by key, in a folder or S3."""
 
 from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, require_free
-from scorer.blobs.object_store import folder_of
-from scorer.blobs.store import Blobs, DamagedBlob, StoredBlob, blobs_of, require_bytes
+from scorer.blobs.object_store import parse_folder
+from scorer.blobs.store import Blobs, DamagedBlob, StoredBlob, open_blobs, require_bytes
 
 __all__ = [
     "BlobWriter",
@@ -10,8 +10,8 @@ __all__ = [
     "DamagedBlob",
     "ReceivedBlob",
     "StoredBlob",
-    "blobs_of",
-    "folder_of",
+    "open_blobs",
+    "parse_folder",
     "require_bytes",
     "require_free",
 ]

@@ -39,11 +39,11 @@ def store_errors(key: str | None = None) -> Iterator[None]:
         raise StoreUnavailable(
             "blob-store",
             "The store of files cannot be used at the moment. Please try again later.",
-            reason=reason_of(error),
+            reason=describe_error(error),
         ) from error
 
 
-def reason_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return an error of the store in one line, without obstore's debug output."""
     text = str(error).partition("\n\nDebug source")[0]
     return f"{type(error).__name__}: {' '.join(text.split())}"
@@ -59,7 +59,7 @@ MAX_RETRIES = 7
 error."""
 
 
-def folder_of(url: str) -> Path | None:
+def parse_folder(url: str) -> Path | None:
     """Return the folder of the blob store at ``url``; None for an S3 store."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
@@ -67,7 +67,7 @@ def folder_of(url: str) -> Path | None:
 
 def object_store_at(url: str, secret_key: str | None, **options: Any) -> ObjectStore:
     """Open the store at ``url``; create a missing folder. ``secret_key``: for S3; None for the environment's."""
-    folder = folder_of(url)
+    folder = parse_folder(url)
     if folder is not None:
         return LocalStore(folder, mkdir=True)
     if secret_key and urlsplit(url).scheme == "s3":

@@ -19,7 +19,7 @@ import obstore
 from obstore.store import S3Store
 
 from scorer.blobs.blob_writer import BlobWriter, ReceivedBlob, Staged, StagedFile, StagedParts, StagedUpload, staging
-from scorer.blobs.object_store import ABSENT, folder_of, object_store_at, store_errors, with_signed_length
+from scorer.blobs.object_store import ABSENT, object_store_at, parse_folder, store_errors, with_signed_length
 from scorer.errors import NotFound, StoreUnavailable, TooLarge, Unavailable
 from scorer.settings import Settings
 
@@ -74,7 +74,7 @@ class Blobs:
     ) -> None:
         self._scratch = scratch
         self._min_free_bytes = min_free_bytes
-        self._folder = folder_of(url)
+        self._folder = parse_folder(url)
         self._public: S3Store | None = None
         self._secret_key = secret_key
         try:
@@ -290,7 +290,7 @@ class Blobs:
         return copy
 
 
-def blobs_of(settings: Settings) -> Blobs:
+def open_blobs(settings: Settings) -> Blobs:
     """Open the blob store of the settings. ``Unavailable`` if that fails."""
     secret = settings.s3_secret_key.get_secret_value() if settings.s3_secret_key else None
     return Blobs(

@@ -51,7 +51,7 @@ def announce(acting: Acting, state: CompetitionState, title: str, *, text: str) 
     subject = f"{competition.title}: {announcement.title}"
     link = f"/competitions/{competition.slug}/announcements#a{announcement.id}"
     notice = NoticeText(Kind.ANNOUNCEMENT, subject, announcement.text, link)
-    readers = rows.readers_of(acting.session, competition.id)
+    readers = rows.load_readers(acting.session, competition.id)
     notices.notify(acting.session, notice, acting.now, accounts=readers, teams=teams)
     return announcement
 

@@ -21,7 +21,7 @@ class Window(NamedTuple):
     ends: datetime | None
 
 
-class Grounds(NamedTuple):
+class AppealableDecision(NamedTuple):
     """The object of a rebuttal: a disqualification, or, with ``track``, a penalty."""
 
     ruling_id: int | None
@@ -32,7 +32,7 @@ class Grounds(NamedTuple):
     campaign."""
 
 
-def window_of(state: CompetitionState) -> Window:
+def compute_window(state: CompetitionState) -> Window:
     """Return the window of the phase: ``review_days`` from the close, or ``appeal_days`` from a provisional board."""
     competition = state.competition
     provisional = newest_provisional(state) if state.published else None
@@ -43,52 +43,52 @@ def window_of(state: CompetitionState) -> Window:
     return Window(competition.closes_at, competition.closes_at + timedelta(days=competition.review_days))
 
 
-def window_of_entry(session: Session, state: CompetitionState, submission: Submission) -> Window:
+def compute_entry_window(session: Session, state: CompetitionState, submission: Submission) -> Window:
     """Return the window for a submission.
 
     Grounds that arise during the provisional board, from a ruling, threshold or measurement, extend it to
     ``appeal_days`` after them.
     """
-    return window_against(state, grounds_of(session, state, submission))
+    return compute_decision_window(state, find_appealable_decision(session, state, submission))
 
 
-def window_against(state: CompetitionState, grounds: Grounds | None) -> Window:
-    """Return the window for rebuttals against these grounds, as in :func:`window_of_entry`."""
-    window = window_of(state)
-    if grounds is None or window.ends is None or state.phase is not Phase.PROVISIONAL:
+def compute_decision_window(state: CompetitionState, decision: AppealableDecision | None) -> Window:
+    """Return the window for rebuttals against these grounds, as in :func:`compute_entry_window`."""
+    window = compute_window(state)
+    if decision is None or window.ends is None or state.phase is not Phase.PROVISIONAL:
         return window
-    return window._replace(ends=max(window.ends, grounds.since + timedelta(days=state.competition.appeal_days)))
+    return window._replace(ends=max(window.ends, decision.since + timedelta(days=state.competition.appeal_days)))
 
 
 def takes_appeals(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> bool:
     """Whether the team can appeal now: the entry has grounds, and their window is open."""
-    grounds = grounds_of(session, state, submission)
-    return grounds is not None and is_open(state, grounds, now)
+    decision = find_appealable_decision(session, state, submission)
+    return decision is not None and is_open(state, decision, now)
 
 
-def is_open(state: CompetitionState, grounds: Grounds, now: datetime) -> bool:
+def is_open(state: CompetitionState, decision: AppealableDecision, now: datetime) -> bool:
     """Whether the window for these grounds is open."""
-    ends = window_against(state, grounds).ends
+    ends = compute_decision_window(state, decision).ends
     return state.phase in {Phase.REVIEW, Phase.PROVISIONAL} and ends is not None and now < ends
 
 
-def opens_again(state: CompetitionState, grounds: Grounds, now: datetime) -> bool:
+def opens_again(state: CompetitionState, decision: AppealableDecision, now: datetime) -> bool:
     """Whether the review's window for these grounds is over and the provisional board's window comes later."""
-    ends = window_against(state, grounds).ends
-    later = state.phase is Phase.REVIEW and grounds.track is None and state.competition.appeal_days > 0
+    ends = compute_decision_window(state, decision).ends
+    later = state.phase is Phase.REVIEW and decision.track is None and state.competition.appeal_days > 0
     return later and ends is not None and now >= ends
 
 
 def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
     """Return when the last appeal window of the provisional board ends; None if no provisional board is published."""
-    ends = window_of(state).ends
+    ends = compute_window(state).ends
     if ends is None or state.phase is not Phase.PROVISIONAL:
         return None
-    newest = newest_grounds(session, state)
+    newest = newest_appealable_at(session, state)
     return ends if newest is None else max(ends, newest + timedelta(days=state.competition.appeal_days))
 
 
-def newest_grounds(session: Session, state: CompetitionState) -> datetime | None:
+def newest_appealable_at(session: Session, state: CompetitionState) -> datetime | None:
     """Return when the newest grounds for appeals on the provisional board arose; None without any.
 
     Grounds are a disqualification, a ruling that leaves an entry penalised, and a threshold or measurement of the
@@ -99,16 +99,16 @@ def newest_grounds(session: Session, state: CompetitionState) -> datetime | None
     moments = (
         None if threshold is None else threshold.created_at,
         rows.newest_disqualification(session, state.competition.id),
-        _newest_kept_penalty(session, state),
+        _newest_upheld_penalty(session, state),
         rescoring.newest_change(session, track_id),
     )
     return max((at for at in moments if at is not None), default=None)
 
 
-def _newest_kept_penalty(session: Session, state: CompetitionState) -> datetime | None:
+def _newest_upheld_penalty(session: Session, state: CompetitionState) -> datetime | None:
     """Return the time of the newest ``keep`` ruling on an entry that the private track penalises; None without any."""
     keeps = rows.newest_keeps(session, state.competition.id)
-    scores = board_details.scores_of(session, state.tracks["private"].id, keeps) if keeps else {}
+    scores = board_details.load_scores(session, state.tracks["private"].id, keeps) if keeps else {}
     return max((keeps[ref] for ref, score in scores.items() if score.penalised or score.copy), default=None)
 
 
@@ -125,24 +125,26 @@ def had_time_to_appeal(session: Session, state: CompetitionState, now: datetime)
     ends = [now, *(act.created_at for act in state.publications)]
     acts = zip(state.publications, ends, strict=False)  # a publication or withdrawal counts until the next one
     periods = [(act.created_at, end) for act, end in acts if act.published and not act.final]
-    newest = newest_grounds(session, state) if periods else None
+    newest = newest_appealable_at(session, state) if periods else None
     return any(end - (begin if newest is None else max(begin, newest)) >= days for begin, end in periods)
 
 
-def grounds_of(session: Session, state: CompetitionState, submission: Submission) -> Grounds | None:
+def find_appealable_decision(
+    session: Session, state: CompetitionState, submission: Submission
+) -> AppealableDecision | None:
     """Return the grounds for an appeal: a disqualification, or a penalty on the track that decides in this phase.
 
     None if there are no grounds.
     """
     ruling = newest_row(session, Ruling, submission_ref=submission.ref)
     if ruling is not None and ruling.kind != "keep":
-        return Grounds(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None
+        return AppealableDecision(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None
     track: TrackKind = "private" if state.published else "public"
-    score = board_details.score_of(session, state.tracks[track].id, submission.ref)
+    score = board_details.load_score(session, state.tracks[track].id, submission.ref)
     if score is None or not (score.penalised or score.copy):
         return None
     threshold = tuning.newest_threshold(session, state.tracks[track].id)
     since = [at.created_at for at in (threshold, ruling) if at is not None]
     switched_at = rescoring.newest_switch(session, state.tracks[track].id)
     since += [at for at in (score.measured_at, switched_at) if at is not None]
-    return Grounds(None if ruling is None else ruling.id, track, max(since))
+    return AppealableDecision(None if ruling is None else ruling.id, track, max(since))

@@ -13,7 +13,7 @@ CHANGED = "competition.changed"
 """The audit log's name for changing a competition."""
 
 
-def terms_of(state: CompetitionState) -> tuple[object, ...]:
+def list_board_rules(state: CompetitionState) -> tuple[object, ...]:
     """Return the parts of a published board other than its ranks: medals, prizes and the days for appeals."""
     return *state.awards, state.competition.appeal_days
 

@@ -50,7 +50,7 @@ LATER: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Standing:
+class ChangeFacts:
     """The facts about a competition that decide which fields may change."""
 
     phase: Phase
@@ -71,62 +71,62 @@ class Standing:
         return self.phase in {Phase.PROVISIONAL, Phase.FINAL}
 
 
-def fixed_fields(standing: Standing) -> dict[str, str]:
+def fixed_fields(facts: ChangeFacts) -> dict[str, str]:
     """Return the fields that can't change any more, each with the reason as a sentence."""
     fixed: dict[str, str] = {}
-    if standing.phase is Phase.FINAL:
+    if facts.phase is Phase.FINAL:
         fixed |= dict.fromkeys(RANKED, "The final board is published. Withdraw it first.")
-    elif standing.published:
+    elif facts.published:
         fixed["closes_at"] = "A board is published. Withdraw it first."
-    if standing.has_entries and standing.phase is not Phase.DRAFT:
+    if facts.has_entries and facts.phase is not Phase.DRAFT:
         fixed["opens_at"] = "Teams have entered."
-    if not standing.picks_open:
+    if not facts.picks_open:
         fixed.setdefault("final_picks", "Picks are closed.")
-    if standing.has_live_entries:
+    if facts.has_live_entries:
         fixed |= dict.fromkeys(MEASURED, "Entries are scored or in progress.")
-    if standing.phase is not Phase.DRAFT:
+    if facts.phase is not Phase.DRAFT:
         fixed |= dict.fromkeys(DRAFTED, "The competition is not a draft any more.")
     return fixed
 
 
-def faults_of(before: Mapping[str, Any], after: Mapping[str, Any], standing: Standing) -> list[str]:
+def find_faults(before: Mapping[str, Any], after: Mapping[str, Any], facts: ChangeFacts) -> list[str]:
     """Return one sentence for each field that can't change from ``before`` to ``after``, with the reason."""
-    fixed = fixed_fields(standing)
+    fixed = fixed_fields(facts)
     faults = []
     for name in after:
-        reason = fixed.get(name) or (LIMITS[name](before[name], after[name], standing) if name in LIMITS else None)
+        reason = fixed.get(name) or (LIMITS[name](before[name], after[name], facts) if name in LIMITS else None)
         if reason:
             faults.append(f"{name}: {reason}")
     return faults
 
 
-def _final_picks(_: int, after: int, standing: Standing) -> str | None:
-    return f"A team has picked {standing.most_picks}." if after < standing.most_picks else None
+def _final_picks(_: int, after: int, facts: ChangeFacts) -> str | None:
+    return f"A team has picked {facts.most_picks}." if after < facts.most_picks else None
 
 
-def _team_size(_: int, after: int, standing: Standing) -> str | None:
-    return f"A team has {standing.largest_team} members." if after < standing.largest_team else None
+def _team_size(_: int, after: int, facts: ChangeFacts) -> str | None:
+    return f"A team has {facts.largest_team} members." if after < facts.largest_team else None
 
 
-def _grace(before: int, after: int, standing: Standing) -> str | None:
-    return "After the close it can only increase." if standing.closed and after < before else None
+def _grace(before: int, after: int, facts: ChangeFacts) -> str | None:
+    return "After the close it can only increase." if facts.closed and after < before else None
 
 
-def _appeal_days(before: int, after: int, standing: Standing) -> str | None:
-    return "After the provisional board it can only increase." if standing.published and after < before else None
+def _appeal_days(before: int, after: int, facts: ChangeFacts) -> str | None:
+    return "After the provisional board it can only increase." if facts.published and after < before else None
 
 
-def _medals(before: Mapping[str, int], after: Mapping[str, int], standing: Standing) -> str | None:
+def _medals(before: Mapping[str, int], after: Mapping[str, int], facts: ChangeFacts) -> str | None:
     fewer = any(after[medal] < before[medal] for medal in before)
-    return "After the close no place may lose its medal." if standing.closed and fewer else None
+    return "After the close no place may lose its medal." if facts.closed and fewer else None
 
 
-def _prizes(before: list[dict[str, Any]], after: list[dict[str, Any]], standing: Standing) -> str | None:
+def _prizes(before: list[dict[str, Any]], after: list[dict[str, Any]], facts: ChangeFacts) -> str | None:
     lost = {prize["place"] for prize in before} - {prize["place"] for prize in after}
-    return "After the close no place may lose its prize." if standing.closed and lost else None
+    return "After the close no place may lose its prize." if facts.closed and lost else None
 
 
-LIMITS: Mapping[str, Callable[[Any, Any, Standing], str | None]] = MappingProxyType(
+LIMITS: Mapping[str, Callable[[Any, Any, ChangeFacts], str | None]] = MappingProxyType(
     {
         "final_picks": _final_picks,
         "max_team_size": _team_size,

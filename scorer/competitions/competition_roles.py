@@ -14,7 +14,7 @@ from scorer import audit_log
 from scorer.accounts.accounts import find_account, keep_organizers
 from scorer.accounts.roles import is_organizer, reviews_any
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db import accounts
 from scorer.db import competition_roles as rows
 from scorer.db.tables import Account, Competition, CompetitionRole
@@ -85,7 +85,7 @@ def offer(acting: Acting, state: CompetitionState, handle: str, *, role: RoleNam
 def offer_to(acting: Acting, slug: str) -> tuple[CompetitionState, CompetitionRole]:
     """Return a competition, even a draft, and the role that the actor is offered or holds; ``NotFound`` without a
     role."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     role = rows.current_role(acting.session, state.competition.id, acting.actor.id)
     if role is None:
         raise NotFound("no-role", f"You have no role in a competition {slug!r}.")
@@ -129,7 +129,7 @@ def end(acting: Acting, slug: str, handle: str) -> None:
         _notify(acting, account, competition, subject=f"Your role in {competition.title} has ended", text=ENDED)
 
 
-def role_of(account: Account, competition: Competition) -> RoleName | None:
+def find_role(account: Account, competition: Competition) -> RoleName | None:
     """Return the role that an account is offered or holds in a competition."""
     roles = (role for role in account.competition_roles if role.competition_id == competition.id)
     return next(("organizer" if role.role == "organizer" else "reviewer" for role in roles if not role.ended_at), None)
@@ -150,19 +150,19 @@ def require_no_judge(session: Session, competition: Competition, account: Accoun
         )
 
 
-def organizers_of(session: Session, competition: Competition) -> Sequence[Account]:
+def load_organizers(session: Session, competition: Competition) -> Sequence[Account]:
     """Return the organizers: the people named for the competition, and the admins who do not compete in it."""
-    named = [role.account for role in rows.judges_of(session, competition.id) if role.role == "organizer"]
+    named = [role.account for role in rows.load_judges(session, competition.id) if role.role == "organizer"]
     return named + [admin for admin in accounts.active_admins(session) if is_organizer(admin, competition.id)]
 
 
 def judges_to_notify(session: Session, competition: Competition) -> Sequence[Account]:
     """Return the organizers and reviewers named for a competition, and the admins if it has no named organizer."""
-    roles = rows.judges_of(session, competition.id)
+    roles = rows.load_judges(session, competition.id)
     judges = [role.account for role in roles]
     if any(role.role == "organizer" for role in roles):
         return judges
-    return judges + [admin for admin in organizers_of(session, competition) if admin.role == "admin"]
+    return judges + [admin for admin in load_organizers(session, competition) if admin.role == "admin"]
 
 
 def _require_no_competitor(session: Session, competition: Competition, account: Account) -> None:

@@ -69,7 +69,7 @@ class CompetitionState:
         return ImageSpec(count=self.competition.image_count, size=self.competition.image_size)
 
 
-def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
+def load_state(session: Session, slug: str, now: datetime) -> CompetitionState:
     """Return the state of a competition at ``now``; ``NotFound`` if there is none."""
     setups = competitions.track_setups_by_slug(session, slug)
     if not setups:
@@ -80,7 +80,7 @@ def state_of(session: Session, slug: str, now: datetime) -> CompetitionState:
 
 def visible_state(acting: Acting[Account | None], slug: str) -> CompetitionState:
     """Return the state of a competition; a draft is ``NotFound`` except for its organizers and reviewers."""
-    return require_visible(state_of(acting.session, slug, acting.now), acting.actor)
+    return require_visible(load_state(acting.session, slug, acting.now), acting.actor)
 
 
 def require_visible(state: CompetitionState, account: Account | None) -> CompetitionState:
@@ -108,10 +108,10 @@ def visible_competitions(acting: Acting[Account | None]) -> list[ListedCompetiti
 
 
 def is_draft(competition: ListedCompetition, now: datetime) -> bool:
-    return _phase_of(competition, now) is Phase.DRAFT
+    return _compute_phase(competition, now) is Phase.DRAFT
 
 
-def _phase_of(competition: ListedCompetition, now: datetime) -> Phase:
+def _compute_phase(competition: ListedCompetition, now: datetime) -> Phase:
     published = _published_phase(published=competition.published, final=competition.final)
     return phase_at(now, opens_at=competition.opens_at, closes_at=competition.closes_at, published=published)
 
@@ -122,10 +122,10 @@ def list_version(session: Session, listed: Sequence[ListedCompetition], now: dat
     It depends on phases, rows, tracks, thresholds and publications.
     """
     digest = competitions.rows_digest(session, [competition.id for competition in listed])
-    return digest, *(_phase_of(competition, now) for competition in listed)
+    return digest, *(_compute_phase(competition, now) for competition in listed)
 
 
-def states_of(session: Session, ids: Sequence[int], now: datetime) -> list[CompetitionState]:
+def load_states(session: Session, ids: Sequence[int], now: datetime) -> list[CompetitionState]:
     """Return the states of existing competitions, in the order of ``ids``, in a constant number of statements."""
     states = _states(session, competitions.track_setups_by_id(session, ids), now)
     return [states[id_] for id_ in ids]
@@ -181,7 +181,7 @@ def is_prepared(track: Track) -> bool:
     return track.preparation is not None and track.preparation.finished_at is not None
 
 
-def track_of(state: CompetitionState, kind: TrackKind) -> Track:
+def find_track(state: CompetitionState, kind: TrackKind) -> Track:
     """Return the public or the private track; ``NotFound`` for any other ``kind``."""
     if kind not in state.tracks:
         raise NotFound("no-track", f"There is no track {kind!r}. The tracks are public and private.")
@@ -230,7 +230,7 @@ def takes_late(state: CompetitionState, now: datetime) -> bool:
 
 def visible_track(state: CompetitionState, kind: TrackKind, account: Account | None) -> Track:
     """Return a track; ``Forbidden`` unless the account may read its scores."""
-    track = track_of(state, kind)
+    track = find_track(state, kind)
     if kind == "private" and not may_see_private(state, account):
         raise Forbidden("not-published", "The private board is hidden until the organizers publish it.")
     return track
@@ -238,5 +238,5 @@ def visible_track(state: CompetitionState, kind: TrackKind, account: Account | N
 
 def require_results(state: CompetitionState, kind: TrackKind, account: Account | None) -> None:
     """``Forbidden`` for the private track's figures before the final board, except for organizers."""
-    if track_of(state, kind).kind == "private" and not may_see_results(state, account):
+    if find_track(state, kind).kind == "private" and not may_see_results(state, account):
         raise Forbidden("not-final", "Private figures are hidden until the organizers publish the final board.")

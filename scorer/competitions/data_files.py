@@ -68,7 +68,7 @@ def offer_file(acting: Acting, state: CompetitionState, name: str, *, received: 
 
 def training_images(session: Session, state: CompetitionState) -> ReceivedBlob:
     """Return the zip of a competition's training images; ``Conflict`` if there is none."""
-    attached = competitions.references_of(session, state.competition.id).get("train")
+    attached = competitions.load_references(session, state.competition.id).get("train")
     if attached is None:
         raise Conflict("no-references", "Attach training images first.")
     images = attached.reference_set

@@ -43,18 +43,18 @@ def notify_newly_penalised(
         title, link = state.competition.title, f"/competitions/{state.competition.slug}/entries"
         subject = f"Entries of your team in {title} are penalised"
         body = f"{why} As a result, the provisional board of {title} now penalises more entries of your team."
-        body += _appeal_words(state, appeal_windows.Grounds(None, "private", now), now)
+        body += _appeal_words(state, appeal_windows.AppealableDecision(None, "private", now), now)
         notices.notify(session, NoticeText(Kind.RULING, subject, body, link), now, teams=team_ids)
 
 
 def notify_measured(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> None:
     """Notify a team if its entry is penalised and was measured after the provisional board was published."""
-    grounds = appeal_windows.grounds_of(session, state, submission)
-    if state.phase is not Phase.PROVISIONAL or submission.late or grounds is None or grounds.track is None:
+    decision = appeal_windows.find_appealable_decision(session, state, submission)
+    if state.phase is not Phase.PROVISIONAL or submission.late or decision is None or decision.track is None:
         return
     name = f"{submission.file_name} in {state.competition.title}"
     body = f"Your entry {name} was measured after the provisional board was published. It is penalised there."
-    body += _appeal_words(state, grounds, now)
+    body += _appeal_words(state, decision, now)
     team_id = merges.current_team(session, submission.team_id).id
     notice = NoticeText(Kind.RULING, f"{name} is penalised", body, f"/submissions/{submission.id}#ruling")
     notices.notify(session, notice, now, teams=[team_id])
@@ -62,18 +62,18 @@ def notify_measured(session: Session, state: CompetitionState, submission: Submi
 
 def appeal_words(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> str:
     """Return a sentence, after a space, about when the team of an entry may appeal; empty if it may not."""
-    grounds = appeal_windows.grounds_of(session, state, submission)
-    return "" if grounds is None else _appeal_words(state, grounds, now)
+    decision = appeal_windows.find_appealable_decision(session, state, submission)
+    return "" if decision is None else _appeal_words(state, decision, now)
 
 
-def _appeal_words(state: CompetitionState, grounds: appeal_windows.Grounds, now: datetime) -> str:
-    begins, ends = appeal_windows.window_against(state, grounds)
+def _appeal_words(state: CompetitionState, decision: appeal_windows.AppealableDecision, now: datetime) -> str:
+    begins, ends = appeal_windows.compute_decision_window(state, decision)
     when = None
     if state.phase in {Phase.DRAFT, Phase.OPEN}:
         when = f"from {_moment(begins)} to {_moment(ends)}" if begins and ends else "after the competition has closed"
     elif state.phase is not Phase.FINAL and ends is not None and now < ends:
         when = f"until {_moment(ends)}"
-    elif appeal_windows.opens_again(state, grounds, now):
+    elif appeal_windows.opens_again(state, decision, now):
         when = "after the provisional board is published"
     return "" if when is None else f" Your team can submit one rebuttal on the page of the entry {when}."
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log, extractor_catalogue
 from scorer.acting import Acting
 from scorer.archive import BOTTLENECK
-from scorer.competitions.competition_state import CompetitionState, track_of
+from scorer.competitions.competition_state import CompetitionState, find_track
 from scorer.competitions.reference_sets import FEATURES_ROLES, REFERENCE_ROLES, ReferenceRole
 from scorer.competitions.worker_weights import require_worker_with_weights
 from scorer.db import competitions, tuning
@@ -43,7 +43,7 @@ class FeatureSpace:
     weights_sha256: str | None
 
 
-def space_of(name: str, weights: Mapping[str, str]) -> FeatureSpace:
+def find_feature_space(name: str, weights: Mapping[str, str]) -> FeatureSpace:
     """Return the feature space of an extractor; ``Invalid`` if it is unknown.
 
     ``weights``: the hashes (hex) that the operator requires of weight files, by extractor.
@@ -53,9 +53,9 @@ def space_of(name: str, weights: Mapping[str, str]) -> FeatureSpace:
     return FeatureSpace(extractor.identity, not extractor.non_negative, required)
 
 
-def space_of_track(track: Track, weights: Mapping[str, str]) -> FeatureSpace:
-    """Return the feature space of a track; ``weights`` as in :func:`space_of`."""
-    return replace(space_of(track.extractor, weights), signed=track.signed)
+def find_track_feature_space(track: Track, weights: Mapping[str, str]) -> FeatureSpace:
+    """Return the feature space of a track; ``weights`` as in :func:`find_feature_space`."""
+    return replace(find_feature_space(track.extractor, weights), signed=track.signed)
 
 
 def has_weights(preparation: Preparation, space: FeatureSpace) -> bool:
@@ -66,13 +66,13 @@ def has_weights(preparation: Preparation, space: FeatureSpace) -> bool:
 
 def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights: Mapping[str, str]) -> Preparation:
     """Queue the preparation of a track's references, or reuse one with equal inputs. ``weights``: see
-    :func:`space_of`.
+    :func:`find_feature_space`.
 
     ``Conflict`` if the track has entries and was prepared with other weights, or if no running worker has the weights.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
-    track = track_of(state, kind)
-    space = space_of_track(track, weights)
+    track = find_track(state, kind)
+    space = find_track_feature_space(track, weights)
     acting.session.refresh(track)
     if (
         track.preparation is not None
@@ -84,7 +84,7 @@ def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights
             f"The entries were measured with other weights of {space.extractor}. Create a rescoring campaign, which"
             " prepares the references and measures all entries with the new weights.",
         )
-    preparation = preparation_of(acting.session, state, kind, space=space, now=acting.now)
+    preparation = find_or_create_preparation(acting.session, state, kind, space=space, now=acting.now)
     track.preparation = preparation
     require_weights(acting.session, preparation)
     if preparation.finished_at is None:
@@ -102,14 +102,14 @@ def _prepare_shown(
     session: Session, state: CompetitionState, kind: TrackKind, *, weights: Mapping[str, str], now: datetime
 ) -> None:
     """Prepare the same references for shown tracks that lost theirs when other references were attached."""
-    for shown in shown_tracks.shown_tracks_of(session, state.competition.id):
+    for shown in shown_tracks.load_shown_tracks(session, state.competition.id):
         if shown.reference == kind and shown.preparation_id is None:
-            space = space_of(shown.extractor, weights)
-            shown.preparation = preparation_of(session, state, kind, space=space, now=now)
+            space = find_feature_space(shown.extractor, weights)
+            shown.preparation = find_or_create_preparation(session, state, kind, space=space, now=now)
             require_job(session, shown.preparation, now=now)
 
 
-def preparation_of(
+def find_or_create_preparation(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,
@@ -172,7 +172,7 @@ def _attached(
 ) -> tuple[list[ReferenceSet], ReferenceSet | None]:
     """Return the reference sets of a track's preparation, features of the same extractor first, and the held-out
     set."""
-    rows = competitions.references_of(session, state.competition.id)
+    rows = competitions.load_references(session, state.competition.id)
     attached: dict[str, ReferenceSet] = {role: row.reference_set for role, row in rows.items()} | {**corrected}
     if "train" not in attached:
         raise Conflict("no-references", "Attach training images first.")

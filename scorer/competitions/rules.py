@@ -13,7 +13,7 @@ from scorer.db.tables import Account, Competition, RulesAcceptance
 from scorer.errors import Conflict, Forbidden
 
 
-def rules_version_of(competition: Competition) -> str | None:
+def compute_rules_version(competition: Competition) -> str | None:
     """Return the SHA-256 (hex) of the current rules; None without rules."""
     return hashlib.sha256(competition.rules.encode()).hexdigest() if competition.rules.strip() else None
 
@@ -25,7 +25,7 @@ def has_accepted(session: Session, competition: Competition, account: Account) -
 def accepted_in(session: Session, competitions: Sequence[Competition], account: Account) -> set[int]:
     """Return the ids of the competitions that have no rules or that have the account's acceptance of the current
     rules."""
-    versions = {competition.id: rules_version_of(competition) for competition in competitions}
+    versions = {competition.id: compute_rules_version(competition) for competition in competitions}
     with_rules = [id_ for id_, version in versions.items() if version is not None]
     accepted = accounts.accepted_rules(session, with_rules, account.id) if with_rules else set()
     return {id_ for id_, version in versions.items() if version is None or (id_, version) in accepted}
@@ -37,13 +37,13 @@ def accept_rules(acting: Acting, state: CompetitionState, rules_sha256: str) -> 
     ``Conflict`` if the rules have changed.
     """
     allowlist.require_invited(acting.session, state.competition, acting.actor)
-    version = rules_version_of(state.competition)
+    version = compute_rules_version(state.competition)
     if version is None:
         raise Conflict("no-rules", "This competition has no rules to accept.")
     if rules_sha256 != version:
         raise Conflict("rules-changed", "The rules have changed. Please read them again.", rules_sha256=version)
     accounts.lock_account(acting.session, acting.actor.id)
-    earlier = accounts.acceptance_of(acting.session, state.competition.id, acting.actor.id, rules_sha256=version)
+    earlier = accounts.load_acceptance(acting.session, state.competition.id, acting.actor.id, rules_sha256=version)
     if earlier is not None:
         return earlier
     acceptance = RulesAcceptance(
@@ -66,10 +66,10 @@ def require_acceptance(session: Session, competition: Competition, account: Acco
     Without ``newest`` any version of the rules counts, for uploads in progress during a change of the rules.
     """
     allowlist.require_invited(session, competition, account)
-    version = rules_version_of(competition)
+    version = compute_rules_version(competition)
     if version is None:
         return
-    if accounts.acceptance_of(session, competition.id, account.id, rules_sha256=version if newest else None) is None:
+    if accounts.load_acceptance(session, competition.id, account.id, rules_sha256=version if newest else None) is None:
         raise Forbidden(
             "rules-not-accepted",
             "Read and accept the rules of this competition first, on its page or with "

@@ -15,9 +15,9 @@ from scorer import audit_log, extractor_catalogue
 from scorer.acting import Acting
 from scorer.competitions import competition_roles, data_files, preparations
 from scorer.competitions.board_terms import CHANGED
-from scorer.competitions.change_rules import Standing, faults_of
-from scorer.competitions.competition_state import CompetitionState, grace_end, state_of
-from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, Prize, fault_of_times
+from scorer.competitions.change_rules import ChangeFacts, find_faults
+from scorer.competitions.competition_state import CompetitionState, grace_end, load_state
+from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, Prize, find_times_fault
 from scorer.competitions.worker_weights import require_default
 from scorer.db import competitions
 from scorer.db.leaderboard import final_picks, shown_tracks
@@ -39,7 +39,7 @@ def create(acting: Acting, spec: CompetitionSpec) -> Competition:
     two prizes for one place.
     """
     _require_distinct_places(spec.prizes)
-    extractors = {kind: _extractor_of(acting.session, spec, kind) for kind in TRACK_KINDS}
+    extractors = {kind: _find_extractor(acting.session, spec, kind) for kind in TRACK_KINDS}
     if competitions.competition_by_slug(acting.session, spec.slug) is not None:
         raise Conflict("slug-taken", f"There is already a competition {spec.slug!r}. Choose another slug.")
     values = spec.model_dump(exclude={"public", "private"})
@@ -75,12 +75,12 @@ def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
     wrong order, two prizes for one place, and an unknown extractor.
     """
     competitions.lock_competition(acting.session, slug, share=False)
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     before, after = _differences(state, changes)
     if not after:
         return
     _require_distinct_places(changes.prizes if "prizes" in after else ())
-    faults = faults_of(before, after, standing_of(acting.session, state, acting.now))
+    faults = find_faults(before, after, load_change_facts(acting.session, state, acting.now))
     if faults:
         raise Conflict("fixed-by-now", "Some of these changes are no longer possible.", faults=faults)
     _require_free_slug(acting.session, after)
@@ -100,7 +100,7 @@ def delete_draft(acting: Acting, slug: str) -> None:
     """Delete a draft that nobody has entered, and free its slug. ``Conflict`` (``not-a-draft``) for any other
     competition."""
     competitions.lock_competition(acting.session, slug, share=False)
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     competition = state.competition
     if state.phase is not Phase.DRAFT or submissions.has_submissions(acting.session, competition.id):
         raise Conflict("not-a-draft", "You can only delete a draft without entries.")
@@ -113,11 +113,11 @@ def delete_draft(acting: Acting, slug: str) -> None:
     acting.session.flush()
 
 
-def standing_of(session: Session, state: CompetitionState, now: datetime) -> Standing:
+def load_change_facts(session: Session, state: CompetitionState, now: datetime) -> ChangeFacts:
     """Return the facts about a competition that decide which fields may change."""
     competition = state.competition
     until = grace_end(competition)
-    return Standing(
+    return ChangeFacts(
         phase=state.phase,
         closed=state.phase is not Phase.DRAFT and competition.closes_at is not None and now >= competition.closes_at,
         picks_open=not state.published and (until is None or now < until),
@@ -128,7 +128,7 @@ def standing_of(session: Session, state: CompetitionState, now: datetime) -> Sta
     )
 
 
-def values_of(state: CompetitionState) -> dict[str, Any]:
+def read_spec_values(state: CompetitionState) -> dict[str, Any]:
     """Return the values of a competition by field of its specification."""
     values = {name: getattr(state.competition, name, None) for name in CompetitionSpec.model_fields}
     return values | {
@@ -138,7 +138,7 @@ def values_of(state: CompetitionState) -> dict[str, Any]:
 
 def _differences(state: CompetitionState, changes: CompetitionChanges) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the present and the new values of the fields that change."""
-    present = values_of(state)
+    present = read_spec_values(state)
     wanted = changes.model_dump(exclude_unset=True)
     for kind in TRACK_KINDS & wanted.keys():
         name = wanted[kind].get("extractor") or present[kind]["extractor"]
@@ -149,7 +149,7 @@ def _differences(state: CompetitionState, changes: CompetitionChanges) -> tuple[
     return {name: present[name] for name in after}, after
 
 
-def _extractor_of(session: Session, spec: CompetitionSpec, kind: TrackKind) -> ExtractorSpec:
+def _find_extractor(session: Session, spec: CompetitionSpec, kind: TrackKind) -> ExtractorSpec:
     name = getattr(spec, kind).extractor
     return extractor_catalogue.find_extractor(name) if name else require_default(session, kind)
 
@@ -168,7 +168,7 @@ def _require_distinct_places(prizes: Iterable[Prize]) -> None:
 
 
 def _require_order(competition: Competition) -> None:
-    fault = fault_of_times(competition.opens_at, competition.team_merge_deadline, competition.closes_at)
+    fault = find_times_fault(competition.opens_at, competition.team_merge_deadline, competition.closes_at)
     if fault:
         raise Invalid("bad-times", f"The times are in the wrong order: {fault}.")
 

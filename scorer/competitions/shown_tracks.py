@@ -25,7 +25,7 @@ from scorer import audit_log
 from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
 from scorer.competitions import preparations
-from scorer.competitions.competition_state import CompetitionState, track_of
+from scorer.competitions.competition_state import CompetitionState, find_track
 from scorer.db import competitions
 from scorer.db.jobs import job_queue
 from scorer.db.jobs.job_queue import Progress, newest_job
@@ -62,7 +62,7 @@ def is_hidden(shown: ShownTrack, tracks: Mapping[TrackKind, Track], *, final: bo
 def visible_shown_tracks(session: Session, state: CompetitionState, account: Account | None) -> list[ShownTrack]:
     """Return the shown tracks that this person may see, oldest first. Organizers see all of them."""
     everything = state.phase is Phase.FINAL or is_organizer(account, state.competition.id)
-    tracks = shown_tracks.shown_tracks_of(session, state.competition.id)
+    tracks = shown_tracks.load_shown_tracks(session, state.competition.id)
     return [shown for shown in tracks if everything or not is_hidden(shown, state.tracks, final=False)]
 
 
@@ -85,12 +85,12 @@ def numbers_by_ref(
     if not refs:
         return {}
     competition_id = entries[0].competition_id
-    existing = shown_tracks.shown_tracks_of(session, competition_id)
-    values = shown_tracks.values_of_entries(session, existing, refs)
+    existing = shown_tracks.load_shown_tracks(session, competition_id)
+    values = shown_tracks.load_shown_values(session, existing, refs)
     if not values:
         return {ref: [] for ref in refs}
     everything = for_review or is_organizer(account, competition_id) or competitions.is_final(session, competition_id)
-    tracks = competitions.tracks_of(session, competition_id)
+    tracks = competitions.load_tracks(session, competition_id)
     visible = [shown for shown in existing if everything or not is_hidden(shown, tracks, final=False)]
     return {
         ref: [ShownNumber(shown, of_one[shown.name]) for shown in visible if shown.name in of_one]
@@ -153,7 +153,7 @@ class NewShownMeasurement:
 def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weights: Mapping[str, str]) -> ShownTrack:
     """Add a shown track and queue all scored entries for it once its references are prepared.
 
-    ``weights``: as in :func:`scorer.competitions.preparations.space_of`. Errors:
+    ``weights``: as in :func:`scorer.competitions.preparations.find_feature_space`. Errors:
 
     - ``Invalid`` for a bad name (``bad-name``), metric, constants or extractor, and for a track for everybody that
       reveals the private track (``reveals-private``).
@@ -169,14 +169,14 @@ def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weigh
             "and underscores.",
         )
     constants = complete_constants(find_metric(wanted.metric), wanted.constants)
-    space = preparations.space_of(wanted.extractor, weights)
+    space = preparations.find_feature_space(wanted.extractor, weights)
     if wanted.visibility == "everybody" and reveals_private(state.tracks, wanted.reference, space.extractor):
         raise Invalid(
             "reveals-private",
             "This number would reveal the private track. Set the visibility to organizers until the final board is "
             "published.",
         )
-    existing = shown_tracks.shown_tracks_of(acting.session, competition.id)
+    existing = shown_tracks.load_shown_tracks(acting.session, competition.id)
     if any(shown.name == wanted.name for shown in existing):
         raise Conflict("name-taken", f"There is already a shown track {wanted.name}. Choose another name.")
     if len(existing) >= MAX_SHOWN_TRACKS:
@@ -184,11 +184,13 @@ def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weigh
             "too-many-shown-tracks",
             f"This competition has {MAX_SHOWN_TRACKS} shown tracks, which is the limit. Remove one first.",
         )
-    track = track_of(state, wanted.reference)
+    track = find_track(state, wanted.reference)
     acting.session.refresh(track)
     if track.preparation_id is None:
         raise Conflict("not-prepared", f"Prepare the references of the {wanted.reference} track first.")
-    preparation = preparations.preparation_of(acting.session, state, wanted.reference, space=space, now=acting.now)
+    preparation = preparations.find_or_create_preparation(
+        acting.session, state, wanted.reference, space=space, now=acting.now
+    )
     preparations.require_weights(acting.session, preparation)
     shown = ShownTrack(
         competition_id=competition.id,
@@ -250,7 +252,7 @@ def queue_prepared(session: Session, preparation_id: int, *, now: datetime) -> N
 
 def queue_entry(session: Session, submission: Submission, *, now: datetime) -> None:
     """Queue a newly scored entry on every prepared shown track. The caller has locked the competition."""
-    for shown in shown_tracks.shown_tracks_of(session, submission.competition_id):
+    for shown in shown_tracks.load_shown_tracks(session, submission.competition_id):
         if shown.preparation is not None and shown.preparation.finished_at is not None:
             leases.add_job(session, Queue.RESCORE, submission=submission, shown_track_id=shown.id, now=now)
 
@@ -271,24 +273,24 @@ def record(session: Session, claim: leases.Claim, measured: NewShownMeasurement,
 
 def find_shown_track(session: Session, state: CompetitionState, name: str) -> ShownTrack:
     """Return a shown track of a competition; ``NotFound`` if it has none with this name."""
-    return named(shown_tracks.shown_tracks_of(session, state.competition.id), name)
+    return named(shown_tracks.load_shown_tracks(session, state.competition.id), name)
 
 
-def progress_of(session: Session, state: CompetitionState, shown: ShownTrack) -> ShownTrackProgress:
-    progress = job_queue.progress_of(session, shown_track_id=shown.id)
+def load_progress(session: Session, state: CompetitionState, shown: ShownTrack) -> ShownTrackProgress:
+    progress = job_queue.load_progress(session, shown_track_id=shown.id)
     return ShownTrackProgress(
-        state=_state_of(session, shown, progress.waiting),
+        state=_compute_state(session, shown, progress.waiting),
         hidden=is_hidden(shown, state.tracks, final=state.phase is Phase.FINAL),
         measured=shown_tracks.count_measured(session, shown),
         waiting=progress.waiting,
         failed=progress.failed,
         missing=len(shown_tracks.missing_entries(session, shown)),
         without_zip=shown_tracks.count_without_zip(session, shown),
-        error=_error_of(session, shown, progress),
+        error=_find_error(session, shown, progress),
     )
 
 
-def _state_of(session: Session, shown: ShownTrack, waiting: int) -> ShownState:
+def _compute_state(session: Session, shown: ShownTrack, waiting: int) -> ShownState:
     if shown.preparation is None:
         return "unprepared"
     if shown.preparation.finished_at is None:
@@ -297,7 +299,7 @@ def _state_of(session: Session, shown: ShownTrack, waiting: int) -> ShownState:
     return "measuring" if waiting else "measured"
 
 
-def _error_of(session: Session, shown: ShownTrack, progress: Progress) -> str | None:
+def _find_error(session: Session, shown: ShownTrack, progress: Progress) -> str | None:
     if progress.failed:
         return progress.error
     job = None if shown.preparation_id is None else newest_job(session, preparation_id=shown.preparation_id)

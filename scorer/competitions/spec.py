@@ -128,7 +128,7 @@ class CompetitionSpec(BaseModel):
 
     @model_validator(mode="after")
     def _times_in_order(self) -> "CompetitionSpec":
-        fault = fault_of_times(self.opens_at, self.team_merge_deadline, self.closes_at)
+        fault = find_times_fault(self.opens_at, self.team_merge_deadline, self.closes_at)
         if fault:
             raise ValueError(fault)
         return self
@@ -149,7 +149,7 @@ class CompetitionChanges(CompetitionSpec):
     title: str = Field("", min_length=1, max_length=200)
 
 
-def fault_of_times(
+def find_times_fault(
     opens_at: datetime | None, merge_deadline: datetime | None, closes_at: datetime | None
 ) -> str | None:
     """Return the fault in a competition's times as a clause; None if they are in order."""

@@ -26,7 +26,7 @@ def version() -> int:
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE, None, 0, _ASK_VERSION)))
 
 
-def rights_of(version: int) -> tuple[int, int, int]:
+def list_rights(version: int) -> tuple[int, int, int]:
     """All known rights of a version: on files, on the network, and scopes."""
     bits = max((count for since, count in _FILE_RIGHTS.items() if since <= version), default=0)
     network, scopes = (rights if since <= version else 0 for since, rights in (_NETWORK_RIGHTS, _SCOPES))
@@ -40,7 +40,7 @@ def open_only(folder: Path | None, written: Iterable[Path] = ()) -> bool:
     if not known:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
-    files, network, scopes = rights_of(known)
+    files, network, scopes = list_rights(known)
     attributes = struct.pack("<3Q", files, network, scopes)[: 24 if scopes else 16 if network else 8]
     rules = libc.syscall(_CREATE, attributes, len(attributes), 0)
     if rules < 0:

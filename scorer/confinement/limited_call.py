@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from scorer.confinement.fork_server import start_process
 from scorer.confinement.process import confine, limit_memory, limit_processor_time
-from scorer.confinement.refusals import error_from, refusal_of
+from scorer.confinement.refusals import encode_refusal, error_from
 from scorer.errors import Invalid, KennelError, Unavailable
 
 SECONDS = 60.0
@@ -87,11 +87,15 @@ def _call(
         "memory_bytes": memory_bytes,
         "seconds": int(seconds),
     }
-    with _memory("kennel-request") as asked, _memory("kennel-answer") as answered, _memory("kennel-start") as started:
+    with (
+        _memory("kennel-request") as request_file,
+        _memory("kennel-answer") as answered,
+        _memory("kennel-start") as started,
+    ):
         for part in (json.dumps(request).encode(), b"\n", *parts):
-            asked.write(part)
-        asked.seek(0)
-        files = [asked.fileno(), answered.fileno(), started.fileno()]
+            request_file.write(part)
+        request_file.seek(0)
+        files = [request_file.fileno(), answered.fileno(), started.fileno()]
         process = start_process(__name__, [function.__module__, function.__name__], files)
         try:
             ended = process.wait(seconds)
@@ -138,7 +142,7 @@ def main(module: str, name: str) -> None:
         parts = [sys.stdin.buffer.read(size) for size in request["sizes"]]
         answer = {"result": function(parts, *request["arguments"])}
     except KennelError as error:
-        answer = {"refusal": refusal_of(error)}
+        answer = {"refusal": encode_refusal(error)}
     except MemoryError:
-        answer = {"refusal": refusal_of(_unreadable("needs more memory to read than it may use"))}
+        answer = {"refusal": encode_refusal(_unreadable("needs more memory to read than it may use"))}
     os.write(1, json.dumps(answer).encode())

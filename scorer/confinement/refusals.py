@@ -11,7 +11,7 @@ MAX_FAULTS = 10
 _KINDS: dict[str, type[KennelError]] = {kind.__name__: kind for kind in (Invalid, TooLarge, Unavailable)}
 
 
-def refusal_of(error: KennelError) -> dict[str, Any]:
+def encode_refusal(error: KennelError) -> dict[str, Any]:
     return {
         "kind": type(error).__name__,
         "slug": error.slug,

@@ -13,7 +13,7 @@ import platform
 import struct
 from collections.abc import Iterable, Mapping
 
-from scorer.confinement.system_calls import COMPUTING, FILES, THREADS, Condition, conditions_of
+from scorer.confinement.system_calls import COMPUTING, FILES, THREADS, Condition, build_conditions
 
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
 _ARCHITECTURE = 0xC000003E  # AUDIT_ARCH_X86_64
@@ -41,7 +41,7 @@ def allow_listed(*, opens_files: bool, starts_threads: bool) -> bool:
         *(FILES.values() if opens_files else ()),
         *(THREADS.values() if starts_threads else ()),
     ]
-    conditions = conditions_of(os.getpid(), opens_files=opens_files, starts_threads=starts_threads)
+    conditions = build_conditions(os.getpid(), opens_files=opens_files, starts_threads=starts_threads)
     instructions = b"".join(struct.pack("<HBBI", *step) for step in _steps(calls, conditions))
     program = _Program(len(instructions) // 8, instructions)
     libc = ctypes.CDLL(None, use_errno=True)

@@ -93,7 +93,7 @@ _CLONE_THREAD = 0x00010000
 OPENAT, CLONE = 257, 56
 
 
-def conditions_of(process: int, *, opens_files: bool, starts_threads: bool) -> Mapping[int, Condition]:
+def build_conditions(process: int, *, opens_files: bool, starts_threads: bool) -> Mapping[int, Condition]:
     """The calls, by number, that the process with this number may only make with some values of an argument.
 
     Signals and limits only apply to itself. Opening a file for reading cannot empty it, which the first two versions of

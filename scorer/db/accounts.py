@@ -146,7 +146,7 @@ def token_by_digest(session: Session, digest: bytes) -> Token | None:
     return session.scalars(query.options(with_roles)).unique().one_or_none()
 
 
-def tokens_of(session: Session, account_id: int) -> Sequence[Token]:
+def load_tokens(session: Session, account_id: int) -> Sequence[Token]:
     """A person's API tokens that have not been revoked, newest first."""
     return newest_rows(session, Token, account_id=account_id, revoked_at=None)
 
@@ -174,7 +174,7 @@ def session_by_digest(session: Session, digest: bytes, now: datetime) -> WebSess
     return session.scalars(select(WebSession).where(WebSession.digest == digest, _is_active(now))).one_or_none()
 
 
-def sessions_of(session: Session, account_id: int, now: datetime) -> Sequence[WebSession]:
+def load_sessions(session: Session, account_id: int, now: datetime) -> Sequence[WebSession]:
     """A person's active sessions, the most recently used first."""
     query = select(WebSession).where(WebSession.account_id == account_id, _is_active(now))
     return session.scalars(query.order_by(WebSession.last_seen_at.desc(), WebSession.id.desc())).all()
@@ -187,7 +187,7 @@ def waiting_session(session: Session, digest: bytes, now: datetime) -> WebSessio
     return session.scalars(select(WebSession).where(waiting).with_for_update(of=WebSession)).one_or_none()
 
 
-def second_factors_of(
+def load_second_factors(
     session: Session, account_id: int, kinds: Collection[str], *, lock: bool = False
 ) -> Sequence[SecondFactor]:
     """A person's second factors of some kinds, oldest first. ``lock`` locks them for this transaction."""
@@ -255,7 +255,7 @@ def void_links(session: Session, account_id: int, purpose: str, *, now: datetime
     session.execute(update(OneTimeLink).where(links, OneTimeLink.used_at.is_(None)).values(used_at=now))
 
 
-def acceptance_of(
+def load_acceptance(
     session: Session, competition_id: int, account_id: int, *, rules_sha256: str | None = None
 ) -> RulesAcceptance | None:
     """A person's newest acceptance of a competition's rules: of the text with this SHA-256, or (None) of any text."""

@@ -10,7 +10,7 @@ from scorer.db.tables import CompetitionRole, RulesAcceptance, TeamMessage
 from scorer.db.teams import merges
 
 
-def readers_of(session: Session, competition_id: int) -> Sequence[int]:
+def load_readers(session: Session, competition_id: int) -> Sequence[int]:
     """The ids of the accounts that have accepted a competition's rules or hold a role in it."""
     accepted = select(RulesAcceptance.account_id).where(RulesAcceptance.competition_id == competition_id)
     judging = select(CompetitionRole.account_id).where(

@@ -59,7 +59,7 @@ def tables_in(connection: Connection) -> Sequence[str]:
     return [table.name for table in TABLES if table.name in existing]
 
 
-def columns_of(connection: Connection, table: str) -> Sequence[str]:
+def list_columns(connection: Connection, table: str) -> Sequence[str]:
     """The columns of a table in this database, which may be of an older version. Excludes computed columns."""
     return [column["name"] for column in inspect(connection).get_columns(table) if "computed" not in column]
 

@@ -60,7 +60,7 @@ def referenced_keys(session: Session, folder: str, keys: Collection[str]) -> set
     return set(session.scalars(select(column).where(column.in_(keys))))
 
 
-def _keys_of_releases(session: Session, keys: Collection[str]) -> set[str]:
+def _release_keys(session: Session, keys: Collection[str]) -> set[str]:
     """The files of finished releases, and all files of releases that are being made. A failed job leaves files that
     nobody can download."""
     ids = {_owner(key) for key in keys}
@@ -72,7 +72,7 @@ def _keys_of_releases(session: Session, keys: Collection[str]) -> set[str]:
     return {key for key in keys if key in files or _owner(key) in unfinished}
 
 
-def _keys_of_reference_sets(session: Session, keys: Collection[str]) -> set[str]:
+def _reference_set_keys(session: Session, keys: Collection[str]) -> set[str]:
     """Data computed from reference sets that a competition has, that a track or campaign measures against, or that a
     job works on. It excludes sets that were replaced before the first submission."""
     in_use = or_(
@@ -102,7 +102,7 @@ def _owner(key: str) -> str:
 
 
 _BY_OWNER: Mapping[str, Callable[[Session, Collection[str]], set[str]]] = MappingProxyType(
-    {"releases": _keys_of_releases, "reference-images": _keys_of_reference_sets}
+    {"releases": _release_keys, "reference-images": _reference_set_keys}
 )
 FOLDERS = (*COLUMNS, *_BY_OWNER)
 """Every folder with blobs that belong to rows."""

@@ -22,7 +22,7 @@ def current_role(session: Session, competition_id: int, account_id: int) -> Comp
     return next((role for role in current_roles(session, competition_id) if role.account_id == account_id), None)
 
 
-def judges_of(session: Session, competition_id: int) -> Sequence[CompetitionRole]:
+def load_judges(session: Session, competition_id: int) -> Sequence[CompetitionRole]:
     """The roles held in a competition by people who are not suspended, oldest first."""
     return [
         role

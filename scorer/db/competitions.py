@@ -221,13 +221,13 @@ def is_final(session: Session, competition_id: int) -> bool:
     return bool(session.scalar(acts.order_by(Publication.id.desc()).limit(1)))
 
 
-def publications_of(session: Session, competition_id: int) -> Sequence[Publication]:
+def load_publications(session: Session, competition_id: int) -> Sequence[Publication]:
     """Every publication of a competition and its withdrawals, newest first."""
     query = select(Publication).where(Publication.competition_id == competition_id)
     return session.scalars(query.order_by(Publication.id.desc())).all()
 
 
-def tracks_of(session: Session, competition_id: int) -> dict[TrackKind, Track]:
+def load_tracks(session: Session, competition_id: int) -> dict[TrackKind, Track]:
     """The tracks of a competition by kind, without former ones."""
     query = select(Track).where(Track.competition_id == competition_id, Track.kind != "former")
     return {track.board_kind: track for track in session.scalars(query)}
@@ -241,7 +241,7 @@ class CompetitionBoards(NamedTuple):
     published: bool
 
 
-def boards_of(session: Session, competition: Competition) -> CompetitionBoards:
+def load_boards(session: Session, competition: Competition) -> CompetitionBoards:
     """The tracks of a competition and whether its private board is public, in one statement."""
     newest = select(Publication.published).where(Publication.competition_id == competition.id)
     published = newest.order_by(Publication.id.desc()).limit(1).scalar_subquery()
@@ -270,7 +270,7 @@ def extractors_in_use(session: Session) -> Sequence[str]:
     return session.scalars(in_use.distinct()).all()
 
 
-def references_of(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
+def load_references(session: Session, competition_id: int) -> dict[str, CompetitionReference]:
     attached = session.scalars(
         select(CompetitionReference).where(CompetitionReference.competition_id == competition_id)
     )

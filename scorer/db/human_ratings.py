@@ -49,7 +49,7 @@ def add_items(session: Session, items: Sequence[Mapping[str, Any]]) -> None:
         session.execute(insert(RatingItem), list(items))
 
 
-def rater_of_member(session: Session, study_id: int, account_id: int, *, name: str, now: datetime) -> Rater:
+def find_member_rater(session: Session, study_id: int, account_id: int, *, name: str, now: datetime) -> Rater:
     """The rater of an account in a study, added if there is none yet."""
     new_rater = insert(Rater).values(study_id=study_id, account_id=account_id, name=name, created_at=now)
     session.execute(new_rater.on_conflict_do_nothing())

@@ -145,7 +145,7 @@ def has_own_entries(session: Session, competition_id: int) -> bool:
     return bool(session.scalar(select(exists().where(uploaded))))
 
 
-def teams_of_people(session: Session, competition_id: int, names: Sequence[str]) -> Sequence[str]:
+def load_teams_with_members(session: Session, competition_id: int, names: Sequence[str]) -> Sequence[str]:
     """The names that belong to teams with current or past members."""
     has_member = exists().where(Membership.team_id == Team.id)
     query = select(Team.name).where(Team.competition_id == competition_id, _is_named(names), has_member)

@@ -38,7 +38,7 @@ def counts(
     return or_(campaign_id.is_(None), among)
 
 
-def terms_of(track_id: int, measured: Any) -> ColumnElement[int]:
+def conditions_hash(track_id: int, measured: Any) -> ColumnElement[int]:
     """A number for the scorer version and references of a measurement on a track. Equal numbers mean equal terms."""
     first = (
         select(RescoringCampaign.former_preparation_id)
@@ -54,7 +54,7 @@ def terms_of(track_id: int, measured: Any) -> ColumnElement[int]:
     return func.hashtextextended(measured.scorer_version, references)
 
 
-class Terms(NamedTuple):
+class MeasurementConditions(NamedTuple):
     """The terms of a measurement: scorer version, references, extractor."""
 
     scorer_version: str
@@ -63,9 +63,9 @@ class Terms(NamedTuple):
     extractor: str
 
 
-def terms_by_entry(
+def load_conditions(
     session: Session, track_id: int, refs: Collection[int], *, at: datetime | None = None
-) -> dict[int, Terms]:
+) -> dict[int, MeasurementConditions]:
     """The terms of entries' newest measurements that count on a track, by ref, at the moment ``at``."""
     first = select(func.min(RescoringCampaign.id)).where(RescoringCampaign.track_id == track_id).scalar_subquery()
     campaign, earliest = aliased(RescoringCampaign), aliased(RescoringCampaign)
@@ -82,16 +82,16 @@ def terms_by_entry(
     )
     if at is not None:
         query = query.where(Measurement.created_at <= at)
-    return {row[0]: Terms(row[1], row[2] or 0, row[3] or "") for row in session.execute(query)}
+    return {row[0]: MeasurementConditions(row[1], row[2] or 0, row[3] or "") for row in session.execute(query)}
 
 
 def has_switched_since(connection: Any, track_id: int, at: datetime) -> bool:
     """Whether a campaign of a track was switched on or off after a moment."""
-    later = switches_of_tracks([track_id]).where(RescoringAct.created_at > at)
+    later = track_switches_query([track_id]).where(RescoringAct.created_at > at)
     return connection.scalar(later.limit(1)) is not None
 
 
-def switches_of_tracks(track_ids: Collection[int]) -> Select[datetime]:
+def track_switches_query(track_ids: Collection[int]) -> Select[datetime]:
     """When campaigns of tracks were switched on or off."""
     query = select(RescoringAct.created_at).join(RescoringCampaign, RescoringCampaign.id == RescoringAct.campaign_id)
     return query.where(RescoringCampaign.track_id.in_(track_ids), RescoringAct.kind.in_(SWITCHES))
@@ -99,7 +99,7 @@ def switches_of_tracks(track_ids: Collection[int]) -> Select[datetime]:
 
 def newest_switch(session: Session, track_id: int) -> datetime | None:
     """When a campaign of a track was last switched on or off; None if none ever was."""
-    switches = switches_of_tracks([track_id])
+    switches = track_switches_query([track_id])
     return session.scalar(switches.order_by(RescoringAct.created_at.desc()).limit(1))
 
 
@@ -126,7 +126,7 @@ def _paused() -> Select[Any]:
     return select(newest.c.campaign_id).where(newest.c.kind == "pause")
 
 
-def campaigns_of(session: Session, competition_id: int) -> Sequence[RescoringCampaign]:
+def load_campaigns(session: Session, competition_id: int) -> Sequence[RescoringCampaign]:
     query = select(RescoringCampaign).join(Track, Track.id == RescoringCampaign.track_id)
     query = query.where(Track.competition_id == competition_id).order_by(RescoringCampaign.id.desc())
     return session.scalars(query).all()
@@ -141,7 +141,7 @@ def open_campaigns(session: Session, **subject: int) -> Sequence[RescoringCampai
     return session.scalars(query.order_by(RescoringCampaign.id.desc())).all()
 
 
-def acts_of(session: Session, campaign_id: int) -> Sequence[RescoringAct]:
+def load_acts(session: Session, campaign_id: int) -> Sequence[RescoringAct]:
     """The acts of a campaign, newest first."""
     acts = select(RescoringAct).where(RescoringAct.campaign_id == campaign_id)
     return session.scalars(acts.order_by(RescoringAct.id.desc())).all()
@@ -162,7 +162,7 @@ def in_force_in(session: Session, competition_id: int) -> frozenset[int]:
     return frozenset(session.scalars(wanted))
 
 
-def campaign_of_references(session: Session, track_id: int, key: str | None) -> int | None:
+def find_reference_campaign(session: Session, track_id: int, key: str | None) -> int | None:
     """The campaign in force that gave a track the references with this key; None if they are the track's first
     references."""
     changing = (campaign for campaign in in_force_on(session, track_id) if not campaign.keeps_references)
@@ -182,7 +182,7 @@ class MeasuredDifference(NamedTuple):
     """The scorer versions of the measurements."""
 
 
-def difference_of(session: Session, campaign: RescoringCampaign) -> MeasuredDifference:
+def compute_difference(session: Session, campaign: RescoringCampaign) -> MeasuredDifference:
     """Compare a campaign's measurements with the newest earlier ones of the same entries that count without it."""
     own, other = aliased(Measurement), aliased(Measurement)
     before = (

@@ -54,7 +54,7 @@ POOL_SECONDS = 10
 """The longest wait for a free connection of the pool."""
 
 
-def engine_of(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS, **options: Any) -> Engine:
+def build_engine(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS, **options: Any) -> Engine:
     """The engine of the service's own role, with a pool of at most ``max_connections``. Times are read and written in
     UTC."""
     pool_size = min(max_connections, 10)
@@ -78,7 +78,7 @@ def _leave_read_only_server(context: ExceptionContext) -> None:
         raise ReadOnlyServer
 
 
-def sessions_of(engine: Engine, **info: object) -> Sessions:
+def build_sessions(engine: Engine, **info: object) -> Sessions:
     """A factory of sessions with objects that stay readable after the commit. ``info`` is the ``Session.info`` of
     each."""
     sessions = sessionmaker(engine, expire_on_commit=False, info=info)
@@ -91,7 +91,7 @@ def _note_connection(session: Session, *_: object) -> None:
 
 
 def has_connected(session: Session) -> bool:
-    """Whether a session of :func:`sessions_of` holds a connection."""
+    """Whether a session of :func:`build_sessions` holds a connection."""
     return CONNECTED_KEY in session.info
 
 
@@ -102,7 +102,7 @@ def count_changed(session: Session, statement: Executable) -> int:
 
 
 def end_reading(session: Session) -> bool:
-    """Release the connection of a session of :func:`sessions_of` if its transaction has only read.
+    """Release the connection of a session of :func:`build_sessions` if its transaction has only read.
 
     Returns whether the session now holds no connection. The next statement begins another transaction.
 
@@ -146,9 +146,9 @@ def refusal(error: BaseException) -> str | None:
 @contextmanager
 def connected(settings: Settings) -> Iterator[Sessions]:
     """Sessions for a command or a check. Closes their connections at the end."""
-    engine = engine_of(settings)
+    engine = build_engine(settings)
     try:
-        yield sessions_of(engine)
+        yield build_sessions(engine)
     finally:
         engine.dispose()
 
@@ -171,7 +171,7 @@ class Connections:
     """
 
     def __init__(self, settings: Settings, *, max_connections: int) -> None:
-        self._engine = engine_of(
+        self._engine = build_engine(
             settings, max_connections=max_connections, pool_pre_ping=False, isolation_level="AUTOCOMMIT"
         )
 
@@ -226,8 +226,8 @@ def clock_skew(sessions: Sessions, now: Callable[[], datetime]) -> timedelta:
 def skew_in(session: Session, now: Callable[[], datetime]) -> timedelta:
     """:func:`clock_skew` for a session that is already connected."""
     before = now()
-    theirs: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
-    return before + (now() - before) / 2 - theirs
+    server_time: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
+    return before + (now() - before) / 2 - server_time
 
 
 def require_right_clock(sessions: Sessions, now: Callable[[], datetime]) -> None:

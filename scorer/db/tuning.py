@@ -150,7 +150,7 @@ def threshold(session: Session, track_id: int, threshold_id: int) -> Threshold |
     return session.scalars(query).one_or_none()
 
 
-def thresholds_of(session: Session, track_id: int) -> Sequence[Threshold]:
+def load_thresholds(session: Session, track_id: int) -> Sequence[Threshold]:
     return session.scalars(select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc())).all()
 
 
@@ -160,10 +160,10 @@ UNDO = "undo"
 
 def effective_thresholds(newest_first: Sequence[Threshold]) -> list[Threshold]:
     """The choices that have not been undone, oldest first. The next undo restores the one before the last."""
-    standing: list[Threshold] = []
+    effective: list[Threshold] = []
     for row in reversed(newest_first):
         if row.method == UNDO:
-            standing.pop()
+            effective.pop()
         else:
-            standing = [] if row.method == UNSET else [*standing, row]
-    return standing
+            effective = [] if row.method == UNSET else [*effective, row]
+    return effective

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
 from scorer.archive.pixel_hashes import Images, mirror_images
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db import competitions
 from scorer.db.evidence import shared_images as rows
 from scorer.db.leaderboard import board_details
@@ -22,7 +22,7 @@ from scorer.db.submissions import submissions
 from scorer.db.submissions.submissions import submissions_by_ref
 from scorer.db.tables import Account, Measurement, Ruling, Submission, Track
 from scorer.errors import NotFound
-from scorer.evidence.images import StoredImages, hidden_sets, png_of_pairs, sets_of
+from scorer.evidence.images import StoredImages, build_pairs_png, hidden_sets, load_reference_sets
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.submissions.access import find_with_rulings, unknown_submission
 
@@ -53,7 +53,7 @@ class PairImages:
         return self.mirrored_difference < self.difference
 
 
-def pairs_of_entry(
+def load_entry_pairs(
     session: Session,
     stored: StoredImages,
     submission: Submission,
@@ -69,13 +69,13 @@ def pairs_of_entry(
         pairs[kind] = (
             []
             if measurement is None
-            else pairs_of(session, stored, submission, measurement=measurement, account=account)
+            else load_pairs(session, stored, submission, measurement=measurement, account=account)
         )
     return pairs
 
 
 def _newest_measurement(session: Session, submission: Submission, kind: TrackKind) -> Measurement | None:
-    track = competitions.tracks_of(session, submission.competition_id)[kind]
+    track = competitions.load_tracks(session, submission.competition_id)[kind]
     return submissions.newest_measurement(session, submission.ref, track.id)
 
 
@@ -86,7 +86,7 @@ def require_visible_pairs(acting: Acting, submission_id: str, kind: TrackKind) -
     """
     submission, reviews = find_with_rulings(acting.session, submission_id, acting.actor)
     if not reviews:
-        state = state_of(acting.session, submission.competition.slug, acting.now)
+        state = load_state(acting.session, submission.competition.slug, acting.now)
         if kind not in tracks_shown_to_team(acting.session, state, submission):
             raise unknown_submission(submission_id)
     measurement = _newest_measurement(acting.session, submission, kind)
@@ -112,7 +112,7 @@ def tracks_shown_to_team(session: Session, state: CompetitionState, submission: 
 
 
 def _is_penalised(session: Session, track: Track, submission: Submission) -> bool:
-    score = board_details.score_of(session, track.id, submission.ref)
+    score = board_details.load_score(session, track.id, submission.ref)
     return score is not None and (score.penalised or score.copy)
 
 
@@ -121,7 +121,7 @@ def team_sees_evidence(session: Session, submission: Submission) -> bool:
     return newest_row(session, Ruling, submission_ref=submission.ref) is not None
 
 
-def pairs_of(
+def load_pairs(
     session: Session,
     stored: StoredImages,
     submission: Submission,
@@ -136,10 +136,10 @@ def pairs_of(
         return []
     size = submission.competition.image_size
     try:
-        images = stored.of_entry(submission, {pair["image"] for pair in recorded})
-        sets = sets_of(session, measurement.provenance)
+        images = stored.load_entry_images(submission, {pair["image"] for pair in recorded})
+        sets = load_reference_sets(session, measurement.provenance)
         hidden = hidden_sets(session, submission, account)
-        references = stored.of_references(sets, {pair["reference"] for pair in recorded}, size, hidden=hidden)
+        references = stored.load_reference_images(sets, {pair["reference"] for pair in recorded}, size, hidden=hidden)
     except NotFound:
         return []
     return list(_pairs(recorded, images, references))[:MAX_PAIRS]
@@ -174,7 +174,7 @@ def pairs_sheet(pairs: Sequence[PairImages]) -> bytes:
     better. ``NotFound`` without pairs."""
     if not pairs:
         raise NotFound("no-pairs", "This entry has no pairs of images to show.")
-    return png_of_pairs((pair.image, _better_match(pair.image, pair.reference)) for pair in pairs)
+    return build_pairs_png((pair.image, _better_match(pair.image, pair.reference)) for pair in pairs)
 
 
 def shared_images_sheet(session: Session, images: StoredImages, submission: Submission, *, other_ref: int) -> bytes:
@@ -186,11 +186,11 @@ def shared_images_sheet(session: Session, images: StoredImages, submission: Subm
         raise NotFound("no-pictures", "These two entries have no shared images to show.")
     [other] = submissions_by_ref(session, [other_ref])
     try:
-        own = images.of_entry(submission, {one for one, _ in examples})
-        others = images.of_entry(other, {another for _, another in examples})
+        own = images.load_entry_images(submission, {one for one, _ in examples})
+        others = images.load_entry_images(other, {another for _, another in examples})
     except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of these entries are no longer stored.") from None
-    return png_of_pairs((own[one], _better_match(own[one], others[another])) for one, another in examples)
+    return build_pairs_png((own[one], _better_match(own[one], others[another])) for one, another in examples)
 
 
 def _better_match(image: Images, other: Images) -> Images:

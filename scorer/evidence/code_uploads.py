@@ -14,7 +14,7 @@ from scorer.acting import Acting
 from scorer.archive.limited_listing import require_files
 from scorer.blobs import ReceivedBlob
 from scorer.competitions import appeal_windows
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.confinement.limited_call import NOTEBOOK, call_limited
 from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
@@ -73,7 +73,7 @@ CodeKind = Literal["zip", "notebook"]
 SUFFIXES: Mapping[str, str] = {"zip": ".zip", "notebook": ".ipynb"}
 
 
-def kind_of(file: BinaryIO, *, limited: bool) -> CodeKind:
+def detect_kind(file: BinaryIO, *, limited: bool) -> CodeKind:
     """The kind of file according to its content, regardless of its name. ``Invalid`` if it is neither a zip nor a
     notebook.
 
@@ -105,7 +105,7 @@ def require_code_change(acting: Acting, submission_id: str) -> Submission:
     submission = find_submission(acting.session, submission_id, acting.actor)
     if not is_own(acting.session, submission, acting.actor):
         raise Forbidden("not-yours", "Only the team of the entry can attach code to it.")
-    state = state_of(acting.session, submission.competition.slug, acting.now)
+    state = load_state(acting.session, submission.competition.slug, acting.now)
     if not takes_code(acting.session, state, submission, now=acting.now):
         raise Conflict("closed", "The competition has closed, so the code of its entries can no longer be changed.")
     return submission
@@ -144,7 +144,7 @@ def attach_code(
     return attached, replaced
 
 
-def hand_out_code(acting: Acting, submission_id: str) -> tuple[Submission, CodeAttachment]:
+def load_code_for_download(acting: Acting, submission_id: str) -> tuple[Submission, CodeAttachment]:
     """The code of an entry, for organizers and reviewers. Records the download in the audit log.
 
     ``Forbidden`` for the entry's own team. ``NotFound`` for everybody else, and if no code is attached.

@@ -12,11 +12,11 @@ from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.db import competitions
 from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission
 from scorer.errors import NotFound
-from scorer.evidence.images import StoredImages, png_of_pairs
+from scorer.evidence.images import StoredImages, build_pairs_png
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "relative-copies", "partly-copied")
 """Groups of images near training images. Mostly they contain the same images of the entry."""
-SIGNS_OF_GROUP: Mapping[str, Collection[str]] = MappingProxyType(
+GROUP_SIGNS: Mapping[str, Collection[str]] = MappingProxyType(
     {
         "near-copies": ("near-copies", "mirrored-copies"),
         "identical": ("identical-images",),
@@ -67,7 +67,7 @@ def example_groups(details: Mapping[str, Any], hidden: Collection[str] = ()) -> 
 
 def has_sign(group: str, signs: Collection[str]) -> bool:
     """Whether a group has one of these signs."""
-    return not {*SIGNS_OF_GROUP.get(group, (group,))}.isdisjoint(signs)
+    return not {*GROUP_SIGNS.get(group, (group,))}.isdisjoint(signs)
 
 
 def _reference_pairs(examples: Sequence[Mapping[str, Any]]) -> list[ExamplePair]:
@@ -88,9 +88,9 @@ def example_sheet(
         generated = _by_name(images, submission, {name for pair in group for name in _generated_names(pair)})
     except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of this entry are no longer stored.") from None
-    sets = _sets_of(session, evidence)
-    references = {set_.sha256[:SET_PREFIX_LENGTH]: _of_set(images, set_, group, size=size) for set_ in sets}
-    return png_of_pairs(
+    sets = _load_reference_sets(session, evidence)
+    references = {set_.sha256[:SET_PREFIX_LENGTH]: _select_set_images(images, set_, group, size=size) for set_ in sets}
+    return build_pairs_png(
         (generated.get(pair.image, _gone(size)), _below(pair, generated, references, size=size)) for pair in group
     )
 
@@ -100,24 +100,26 @@ def _generated_names(pair: ExamplePair) -> Collection[str]:
 
 
 def _by_name(images: StoredImages, submission: Submission, names: Collection[str]) -> dict[str, Images]:
-    places = {name: place for place, name in enumerate(images.names_of_entry(submission)) if name in names}
-    found = images.of_entry(submission, set(places.values()))
+    places = {name: place for place, name in enumerate(images.load_entry_image_names(submission)) if name in names}
+    found = images.load_entry_images(submission, set(places.values()))
     return {name: found[place] for name, place in places.items() if place in found}
 
 
-def _sets_of(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:
+def _load_reference_sets(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:
     preparation = session.get_one(Preparation, evidence.preparation_id)
     return competitions.reference_sets(session, preparation.reference_set_ids)
 
 
-def _of_set(images: StoredImages, set_: ReferenceSet, group: Sequence[ExamplePair], *, size: int) -> dict[str, Images]:
+def _select_set_images(
+    images: StoredImages, set_: ReferenceSet, group: Sequence[ExamplePair], *, size: int
+) -> dict[str, Images]:
     """The images of one reference set that a group names, by name; empty if the set is gone."""
     wanted = {pair.other for pair in group if pair.set_ == set_.sha256[:SET_PREFIX_LENGTH]}
     if not wanted:
         return {}
     try:
-        places = {name: place for place, name in enumerate(images.names_of_set(set_)) if name in wanted}
-        found = images.of_references([set_], set(places.values()), size, hidden=())
+        places = {name: place for place, name in enumerate(images.load_set_image_names(set_)) if name in wanted}
+        found = images.load_reference_images([set_], set(places.values()), size, hidden=())
     except NotFound:
         return {}
     return {name: found[place] for name, place in places.items() if place in found}

@@ -18,7 +18,7 @@ from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
 from scorer.db.teams import merges
 from scorer.errors import Invalid, NotFound, TooLarge
 from scorer.evidence.closest_pairs import team_sees_evidence
-from scorer.evidence.images import png_of_pairs
+from scorer.evidence.images import build_pairs_png
 from scorer.jobs import leases
 from scorer.lifecycle import UNFINISHED, JobState
 from scorer.metrics.copying.latent_recovery import MIN_SHARE_FOUND, TargetKind, Verdict, is_overfitted
@@ -89,7 +89,7 @@ def audit_status(session: Session, submission: Submission, account: Account) -> 
         state=_state(job, recovery),
         stage=job.stage if job is not None and recovery is None else None,
         fraction=job.fraction if job is not None and recovery is None else None,
-        queue_position=job_queue.position_of(session, job) if job is not None and waiting else None,
+        queue_position=job_queue.load_position(session, job) if job is not None and waiting else None,
         refusal=recovery.refusal if recovery is not None else None,
         faults=(recovery.faults or ()) if recovery is not None else (),
         recovery=recovery if may_know else None,
@@ -123,7 +123,7 @@ def pairs_key(session: Session, submission_id: str, group: TargetKind, *, accoun
     return recovery.arrays_key
 
 
-def verdict_of(recovery: Recovery) -> Verdict:
+def decide_verdict(recovery: Recovery) -> Verdict:
     """The verdict on an audit's numbers under the current limits; docs/explanation/metrics.md#latent-recovery-metrics.
 
     ``inconclusive`` if the search did not recover the generator's own images. ``copies`` if training images are
@@ -141,7 +141,7 @@ def pairs_sheet(arrays: bytes, group: TargetKind) -> bytes:
         names = f"pairs.{group}.target", f"pairs.{group}.recovered"
         if any(name not in stored for name in names):
             raise NotFound("no-recovered", "The audit did not search for images of this kind.")
-        return png_of_pairs(zip(*(stored[name] for name in names), strict=True))
+        return build_pairs_png(zip(*(stored[name] for name in names), strict=True))
 
 
 def record_audit(session: Session, claim: leases.Claim, result: AuditResult, *, now: datetime) -> bool:

@@ -46,7 +46,7 @@ def require_generator_change(acting: Acting, submission_id: str) -> Submission:
         raise Conflict("imported", "This entry was imported from a table of results, so it has no images to recover.")
     if submission.status != Status.SCORED:
         raise Conflict("not-scored", f"This entry is {submission.status}. Only scored entries can have a generator.")
-    if "held_out" not in competitions.references_of(acting.session, submission.competition_id):
+    if "held_out" not in competitions.load_references(acting.session, submission.competition_id):
         raise Conflict("no-held-out", "The competition has no held-out images, which a generator audit needs.")
     if is_organizer(acting.actor, submission.competition_id):
         return submission

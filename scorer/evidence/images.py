@@ -34,31 +34,31 @@ class StoredImages:
         self._blobs = blobs
         self._processes = processes
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[str, int, int], Images] = OrderedDict()
-        self._kept_bytes = 0
+        self._cache: OrderedDict[tuple[str, int, int], Images] = OrderedDict()
+        self._cached_bytes = 0
         # Zips never change, and reading large directories takes long.
-        self.listing_of = lru_cache(maxsize=32)(self._read_listing)
+        self.cached_listing = lru_cache(maxsize=32)(self._read_listing)
 
     def _read_listing(self, key: str, spec: ImageSpec | None) -> Listing:
         """The directory of an entry's zip, or with ``spec`` None that of a reference set."""
         with self._blobs.open(key) as file:
             return list_references(file) if spec is None else list_images(file, spec)
 
-    def names_of_entry(self, submission: Submission) -> Sequence[str]:
+    def load_entry_image_names(self, submission: Submission) -> Sequence[str]:
         """The names of an entry's images. ``NotFound`` if the entry has no zip."""
-        return self.listing_of(stored_zip(submission).key, _spec_of(submission)).names
+        return self.cached_listing(stored_zip(submission).key, _build_image_spec(submission)).names
 
-    def names_of_set(self, references: ReferenceSet) -> Sequence[str]:
+    def load_set_image_names(self, references: ReferenceSet) -> Sequence[str]:
         """The names of the images of a reference set. ``NotFound`` if the set is gone."""
-        return self.listing_of(references.blob_key, None).names
+        return self.cached_listing(references.blob_key, None).names
 
-    def of_entry(self, submission: Submission, places: Collection[int]) -> dict[int, Images]:
+    def load_entry_images(self, submission: Submission, places: Collection[int]) -> dict[int, Images]:
         """Some of an entry's images by index, (size, size, 3) uint8 each, without missing indices. ``NotFound`` if the
         zip is gone."""
-        spec = _spec_of(submission)
+        spec = _build_image_spec(submission)
         return self._select(stored_zip(submission).key, spec, places, size=spec.size)
 
-    def of_references(
+    def load_reference_images(
         self, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, *, hidden: Collection[int]
     ) -> dict[int, Images]:
         """Reference images by their indices in the concatenation of all ``sets``, without those of the ``hidden`` sets.
@@ -71,11 +71,11 @@ class StoredImages:
             places = {place - first for place in wanted} if set_.id not in hidden else set()
             found = self._select(set_.blob_key, None, places, size=size)
             images |= {first + place: image for place, image in found.items()}
-            first += len(self.names_of_set(set_))
+            first += len(self.load_set_image_names(set_))
         return images
 
     def _select(self, key: str, spec: ImageSpec | None, places: Collection[int], *, size: int) -> dict[int, Images]:
-        listing = self.listing_of(key, spec)
+        listing = self.cached_listing(key, spec)
         wanted = {place for place in places if 0 <= place < len(listing.members)}
         with self._blobs.open(key) as file:
             found = self._find(key, size, wanted)
@@ -92,18 +92,18 @@ class StoredImages:
 
     def _find(self, key: str, size: int, places: Collection[int]) -> dict[int, Images]:
         with self._lock:
-            found = {place: self._kept[key, size, place] for place in places if (key, size, place) in self._kept}
+            found = {place: self._cache[key, size, place] for place in places if (key, size, place) in self._cache}
             for place in found:
-                self._kept.move_to_end((key, size, place))
+                self._cache.move_to_end((key, size, place))
         return found
 
     def _keep(self, key: str, size: int, decoded: dict[int, Images]) -> dict[int, Images]:
         with self._lock:
             for place, image in decoded.items():
-                self._kept[key, size, place] = image
-                self._kept_bytes += image.nbytes
-            while self._kept_bytes > MAX_KEPT_BYTES:
-                self._kept_bytes -= self._kept.popitem(last=False)[1].nbytes
+                self._cache[key, size, place] = image
+                self._cached_bytes += image.nbytes
+            while self._cached_bytes > MAX_KEPT_BYTES:
+                self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
         return decoded
 
 
@@ -112,20 +112,20 @@ def hidden_sets(session: Session, submission: Submission, account: Account) -> s
     that participants may not train on."""
     if is_organizer(account, submission.competition_id):
         return set()
-    attached = competitions.references_of(session, submission.competition_id)
+    attached = competitions.load_references(session, submission.competition_id)
     return {attachment.reference_set_id for role, attachment in attached.items() if role != "train"}
 
 
-def sets_of(session: Session, provenance: Mapping[str, str]) -> Sequence[ReferenceSet]:
+def load_reference_sets(session: Session, provenance: Mapping[str, str]) -> Sequence[ReferenceSet]:
     """The reference sets that a measurement with this provenance was made against, in order."""
     preparation = competitions.preparation_by_key(session, provenance.get("reference", ""))
     return [] if preparation is None else competitions.reference_sets(session, preparation.reference_set_ids)
 
 
-def png_of_pairs(pairs: Iterable[tuple[Images, Images]]) -> bytes:
+def build_pairs_png(pairs: Iterable[tuple[Images, Images]]) -> bytes:
     """A PNG of pairs of images of one size: the first image of each pair in the upper row, the second below it."""
     return encode_png(np.concatenate([np.concatenate(row, axis=1) for row in zip(*pairs, strict=True)]))
 
 
-def _spec_of(submission: Submission) -> ImageSpec:
+def _build_image_spec(submission: Submission) -> ImageSpec:
     return ImageSpec(submission.competition.image_count, submission.competition.image_size)

@@ -58,7 +58,7 @@ def record_comparison(session: Session, submission: Submission, comparison: Entr
             "images": len(shared),
             "equal": shared.equal,
             "share": len(shared) / len(comparison.common),
-            "examples": _examples_of(shared, later=submission.ref > ref),
+            "examples": _choose_examples(shared, later=submission.ref > ref),
             "created_at": now,
         }
         for ref, shared in comparison.shared.items()
@@ -72,7 +72,7 @@ def record_comparison(session: Session, submission: Submission, comparison: Entr
     shared_images.add_comparison(session, row, pairs)
 
 
-def _examples_of(shared: ImagePairs, *, later: bool) -> list[list[int]]:
+def _choose_examples(shared: ImagePairs, *, later: bool) -> list[list[int]]:
     """Pairs of indices from the nearest to the farthest, the later entry's index first."""
     rows = np.unique(np.linspace(0, len(shared) - 1, MAX_EXAMPLES).astype(np.int64))
     images = (shared.own, shared.other) if later else (shared.other, shared.own)

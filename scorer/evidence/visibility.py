@@ -26,8 +26,8 @@ from scorer.evidence.examples import (
     has_sign,
 )
 from scorer.evidence.images import hidden_sets
-from scorer.findings.signs import Sign, signs_of
-from scorer.findings.summary import Summary, summary_of
+from scorer.findings.signs import Sign, find_signs
+from scorer.findings.summary import Summary, summarise_evidence
 from scorer.lifecycle import UNFINISHED, JobState, Queue, TrackKind
 from scorer.submissions.access import is_own, unknown_submission
 
@@ -58,7 +58,9 @@ class VisibleEvidence:
         groups = (name for name in NEAR_DUPLICATE_GROUPS if has_sign(name, names))
         shown = next((len(self.groups.get(name, ())) for name in groups), 0)
         images = self.submission.competition.image_count
-        return summary_of(self.signs, _columns_of(self.evidence), self.evidence.findings, images=images, shown=shown)
+        return summarise_evidence(
+            self.signs, _column_values(self.evidence), self.evidence.findings, images=images, shown=shown
+        )
 
     @property
     def state(self) -> str:
@@ -87,7 +89,7 @@ def visible_evidence(
     session: Session, submission: Submission, kind: TrackKind, *, account: Account | None
 ) -> VisibleEvidence:
     """The evidence of an entry on its public or private track, for a person who has passed :func:`require_visible`."""
-    track = competitions.tracks_of(session, submission.competition_id)[kind]
+    track = competitions.load_tracks(session, submission.competition_id)[kind]
     # Read before the evidence, so that a job that ends meanwhile has its evidence.
     job = newest_job(session, submission_ref=submission.ref, track_id=track.id, queue=Queue.EVIDENCE)
     evidence = newest_row(session, Evidence, submission_ref=submission.ref, track_id=track.id)
@@ -102,13 +104,13 @@ def visible_evidence(
         evidence=evidence,
         job=job,
         outdated=evidence is not None and measurement is not None and evidence.measurement_id != measurement.id,
-        signs=() if evidence is None else signs_of(_columns_of(evidence), submission.competition.image_count),
+        signs=() if evidence is None else find_signs(_column_values(evidence), submission.competition.image_count),
         groups=groups,
         inside=inside,
     )
 
 
-def _columns_of(evidence: Evidence) -> dict[str, Any]:
+def _column_values(evidence: Evidence) -> dict[str, Any]:
     return {column.key: getattr(evidence, column.key) for column in Evidence.__table__.columns}
 
 

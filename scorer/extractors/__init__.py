@@ -95,7 +95,7 @@ def fingerprint(identity: str, options: ExtractorOptions) -> str:
     spec = extractor_catalogue.find_extractor(identity)
     parts = {
         "extractor": spec.identity,
-        "weights_sha256": weights.sha256_of(spec, options) if spec.architecture else spec.weights_sha256,
+        "weights_sha256": weights.hash_weights(spec, options) if spec.architecture else spec.weights_sha256,
         "network": spec.architecture,
         "layer": spec.layer,
         "input_size": spec.input_size,

@@ -99,7 +99,7 @@ class Gpu:
         torch.cuda.empty_cache()
 
 
-def gpu_of(device: torch.device) -> Gpu | None:
+def find_gpu(device: torch.device) -> Gpu | None:
     """The GPU of a device; None for the CPU."""
     return None if device.type == "cpu" else Gpu(device)
 

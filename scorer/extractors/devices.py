@@ -17,7 +17,7 @@ from scorer.extractors.out_of_memory import is_out_of_memory
 _DEVICE_ERRORS = ("CUDA error", "CUDA driver error", "CUBLAS_STATUS_", "CUDNN_STATUS_", "NVML")
 
 
-def device_of(options: ExtractorOptions) -> torch.device:
+def choose_device(options: ExtractorOptions) -> torch.device:
     """The device for the options. ``Unavailable`` (``no-gpu``) for a GPU that torch does not find."""
     if options.device == "cpu":
         return torch.device("cpu")

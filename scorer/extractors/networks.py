@@ -125,13 +125,13 @@ def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
     """
     module = unfilled_network(spec)
     stored = _without_batch_counts(_tensors(weights))
-    head = None if spec.is_descriptor else _head_of(module)
+    head = None if spec.is_descriptor else _find_head(module)
     if head and not spec.weights_package and not any(name.startswith(f"{head}.") for name in stored):
         replace_module(module, head, nn.Identity())
     expected = _without_batch_counts(module.state_dict())
     named = dict(zip(expected, stored.values(), strict=False)) if spec.weights_package else stored
-    fault = _fault_of_order(expected, stored) if spec.weights_package else None
-    fault = fault or _fault_of_tensors(expected, named)
+    fault = _find_order_fault(expected, stored) if spec.weights_package else None
+    fault = fault or _find_tensor_fault(expected, named)
     if fault is not None:
         raise Unavailable("unfit-weights", f"{weights.path} does not contain the network {spec.architecture}: {fault}.")
     nn.Module.load_state_dict(module, named, strict=False, assign=True)
@@ -141,7 +141,7 @@ def build_network(spec: ExtractorSpec, weights: Weights) -> Network:
             norm.num_batches_tracked = torch.zeros((), dtype=torch.long)
     module.eval().requires_grad_(requires_grad=False)
     classifier = _classifier(module.get_submodule(head)) if head else None
-    return Network(trunk_of(module, spec), classifier)
+    return Network(build_trunk(module, spec), classifier)
 
 
 def unfilled_network(spec: ExtractorSpec) -> nn.Module:
@@ -155,10 +155,10 @@ def unfilled_network(spec: ExtractorSpec) -> nn.Module:
     return module
 
 
-def trunk_of(module: nn.Module, spec: ExtractorSpec) -> nn.Module:
+def build_trunk(module: nn.Module, spec: ExtractorSpec) -> nn.Module:
     """A network of :func:`unfilled_network` up to its features, without its classifier."""
     if isinstance(module, _UnfilledInception):
-        return _trunk_of_2015(module)
+        return _build_2015_trunk(module)
     if isinstance(module, VisionTransformer):
         run_at(module, spec.input_size)
         without_fused_attention(module)
@@ -184,7 +184,7 @@ class _UnfilledInception(FeatureExtractorInceptionV3):  # type: ignore[misc] # t
         """Do nothing; see the class."""
 
 
-def _head_of(module: nn.Module) -> str:
+def _find_head(module: nn.Module) -> str:
     """The path of the linear layer on top of a network, or of its replacement."""
     head = module.fc if isinstance(module, _UnfilledInception) else module.get_classifier()  # type: ignore[operator]
     path: str = next(path for path, submodule in module.named_modules() if submodule is head)
@@ -196,7 +196,7 @@ def _classifier(head: nn.Module) -> Classifier | None:
     return Classifier(head.weight.numpy().copy(), head.bias.numpy().copy()) if isinstance(head, nn.Linear) else None
 
 
-def _trunk_of_2015(module: nn.Module) -> nn.Module:
+def _build_2015_trunk(module: nn.Module) -> nn.Module:
     """The layers up to the pool, in the order in which the network defines and runs them. Resizing and normalising are
     in :mod:`scorer.extractors.preprocessing` instead."""
     for path, block in list(module.named_modules()):
@@ -225,17 +225,17 @@ def _without_batch_counts(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: value for name, value in state.items() if not name.endswith(".num_batches_tracked")}
 
 
-def _fault_of_order(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str | None:
+def _find_order_fault(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str | None:
     if len(expected) != len(stored):
         return f"it has {len(stored)} tensors, but the network has {len(expected)}"
-    for ours, theirs in zip(expected, stored, strict=True):
+    for expected_name, stored_name in zip(expected, stored, strict=True):
         # weight, bias, running_mean, running_var: a scale must not be taken for a variance of the same shape.
-        if ours.rpartition(".")[2] != theirs.rpartition(".")[2]:
-            return f"it has {theirs} instead of {ours}"
+        if expected_name.rpartition(".")[2] != stored_name.rpartition(".")[2]:
+            return f"it has {stored_name} instead of {expected_name}"
     return None
 
 
-def _fault_of_tensors(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str | None:
+def _find_tensor_fault(expected: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str | None:
     for name, tensor in expected.items():
         if name not in stored:
             return f"{name} is missing"

@@ -17,13 +17,13 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     capture raises another error."""
     while error is not None:
         is_allocation = getattr(error, "error_code", None) == _MEMORY_ALLOCATION
-        if isinstance(error, torch.OutOfMemoryError) or is_allocation or _says_so(error):
+        if isinstance(error, torch.OutOfMemoryError) or is_allocation or _mentions_memory(error):
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
-def _says_so(error: BaseException) -> bool:
+def _mentions_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY)
 
 

@@ -27,13 +27,13 @@ from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.cuda_graphs import (
     MAX_MEMORY_SHARE,
     Gpu,
+    find_gpu,
     fixed_batch,
-    gpu_of,
     graph_slots,
     largest_safe_batch,
 )
 from scorer.extractors.device_neighbours import shortlister_on
-from scorer.extractors.devices import device_of, exact_arithmetic, translated_device_errors
+from scorer.extractors.devices import choose_device, exact_arithmetic, translated_device_errors
 from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.fused_convolutions import can_fuse, fuse
 from scorer.extractors.gpu_layout import lay_out
@@ -56,11 +56,11 @@ class TorchExtractor:
     def __init__(self, spec: ExtractorSpec, weights: Weights, options: ExtractorOptions) -> None:
         self.spec = spec
         self._options = options
-        self._device = device_of(options)
+        self._device = choose_device(options)
         trunk, self.classifier = build_network(spec, weights)
         record_sha256(spec, options, weights)
         with translated_device_errors():
-            self._gpu = gpu_of(self._device)
+            self._gpu = find_gpu(self._device)
             module = fold(trunk).to(device=self._device, dtype=torch.float32)
             self._weight_bytes = sum(tensor.nbytes for tensor in (*module.parameters(), *module.buffers()))
             self._network, self._convolutions, self._memory_format = self._optimised(module)

@@ -40,7 +40,7 @@ def read_weights(spec: ExtractorSpec, options: ExtractorOptions) -> Weights:
     return Weights(path, content, sha256)
 
 
-def sha256_of(spec: ExtractorSpec, options: ExtractorOptions) -> str:
+def hash_weights(spec: ExtractorSpec, options: ExtractorOptions) -> str:
     """The SHA-256 (hex) of an extractor's weights, with the checks of :func:`read_weights`, without holding the file in
     memory."""
     path = _path(spec, options)
@@ -57,7 +57,7 @@ def installed_weights(options: ExtractorOptions) -> Mapping[str, str]:
     for spec in EXTRACTORS.values():
         with suppress(Unavailable):
             # tiny has no network and no weight file; the catalogue has its hash.
-            installed[spec.identity] = sha256_of(spec, options) if spec.architecture else str(spec.weights_sha256)
+            installed[spec.identity] = hash_weights(spec, options) if spec.architecture else str(spec.weights_sha256)
     return installed
 
 
@@ -75,7 +75,7 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
     """
     if _required(spec, options, weights.path) is not None:
         return
-    record = _record_of(weights.path)
+    record = _record_path(weights.path)
     line = f"{weights.sha256}  {weights.path.name}\n"
     try:
         draft = record.with_name(f".{record.name}.{os.getpid()}")
@@ -169,7 +169,7 @@ def _required(spec: ExtractorSpec, options: ExtractorOptions, path: Path) -> str
         return spec.weights_sha256
     if spec.name in options.weights_sha256:
         return options.weights_sha256[spec.name].lower()
-    record = _record_of(path)
+    record = _record_path(path)
     with _readable(record):
         if not _is_file(record):
             return None
@@ -177,7 +177,7 @@ def _required(spec: ExtractorSpec, options: ExtractorOptions, path: Path) -> str
         return next(iter(record.read_text().split()), "").lower()
 
 
-def _record_of(path: Path) -> Path:
+def _record_path(path: Path) -> Path:
     return path.with_suffix(".sha256")
 
 

@@ -34,7 +34,7 @@ def c_t_sentence(test: DataCopying) -> str:
     value, error = test.c_t, test.c_t_error
     if value is None or error is None:
         return "No region of the training images has enough images of this entry for a comparison: C_T has no value."
-    where = f"Averaged over {_some_of(len(test.used), len(test.cells), 'region')}, C_T = {value:+.2f}"
+    where = f"Averaged over {_describe_count(len(test.used), len(test.cells), 'region')}, C_T = {value:+.2f}"
     doubt = f"(by chance alone, it is within about {2 * error:.2f} of 0)"
     if value < -2 * error:
         return f"{where} {doubt}. Within regions, its images are closer to the training images than held-out images."
@@ -122,7 +122,7 @@ def quantile_sentence(level: float, of_entry: float, of_held_out: float) -> str:
     )
 
 
-def _some_of(some: int, whole: int, what: str) -> str:
+def _describe_count(some: int, whole: int, what: str) -> str:
     return f"the {whole} {what}s" if some == whole != 1 else f"{some} of {whole} {what}{'s' if whole != 1 else ''}"
 
 

@@ -1,7 +1,7 @@
 """Signs of copying: the quantities of an entry's evidence that are beyond their threshold. Computed on every read.
 
 This is the only place that defines the thresholds. A sign is a condition on an object with the columns of the table
-``evidence`` and ``images``, the entry's number of images. These are values (:func:`signs_of`) or, in SQL, the columns
+``evidence`` and ``images``, the entry's number of images. These are values (:func:`find_signs`) or, in SQL, the columns
 themselves. An unknown value (null, NaN) is no sign.
 
 A sign has two conditions: chance does not explain the quantity (p < :data:`SIGNIFICANCE_LEVEL`), and the quantity is
@@ -46,7 +46,7 @@ class Sign:
         return large if self.p_value is None else (getattr(evidence, self.p_value) < SIGNIFICANCE_LEVEL) & large
 
 
-def _share_of(prefix: str) -> Callable[[Any], Any]:
+def _has_large_share(prefix: str) -> Callable[[Any], Any]:
     return lambda evidence: getattr(evidence, f"{prefix}_share") >= MIN_SHARE
 
 
@@ -86,9 +86,9 @@ def _identical(evidence: Any) -> Any:
 SIGNS = (
     Sign("near-copies", "near_copies", _near, "near_copies_p"),
     Sign("mirrored-copies", "near_copies", _mirrored, "near_copies_p"),
-    Sign("thumbnail-copies", "thumbnail_copies", _share_of("thumbnail"), "thumbnail_p"),
-    Sign("hash-copies", "hash_copies", _share_of("hash"), "hash_p"),
-    Sign("partly-copied", "partly_copied", _share_of("partly_copied"), "partly_copied_p"),
+    Sign("thumbnail-copies", "thumbnail_copies", _has_large_share("thumbnail"), "thumbnail_p"),
+    Sign("hash-copies", "hash_copies", _has_large_share("hash"), "hash_p"),
+    Sign("partly-copied", "partly_copied", _has_large_share("partly_copied"), "partly_copied_p"),
     Sign("relative-copies", "relative_copies", _relative, "relative_p"),
     Sign("membership", "membership_auc", _membership, "membership_auc_p"),
     Sign("data-copying", "z_u", _data, "z_u_p"),
@@ -99,7 +99,7 @@ SIGNS = (
 """The strongest evidence first."""
 
 
-def signs_of(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ...]:
+def find_signs(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, ...]:
     """The signs in the evidence of an entry with this number of ``images``. ``numbers`` has the columns by name; None
     or missing is unknown."""
     known = _KnownNumbers({name: value for name, value in numbers.items() if value is not None} | {"images": images})
@@ -116,6 +116,6 @@ class _KnownNumbers:
         return self._numbers.get(name, math.nan)
 
 
-def sentence_of(sign: Sign, findings: Sequence[Mapping[str, Any]]) -> str:
+def find_sentence(sign: Sign, findings: Sequence[Mapping[str, Any]]) -> str:
     """The sentence of an entry's findings that explains a sign; empty if there is none."""
     return next((finding["sentence"] for finding in findings if finding["name"] == sign.finding), "")

@@ -1,7 +1,7 @@
 """One sentence on an entry's evidence on a track that a reviewer can act on, made by a fixed rule.
 
-1. If single images look like training images (the signs of :data:`IMAGES_OF`): *copies*. The sentence has the largest
-   share of such images beyond chance, and says whether they are exact, mirrored or altered.
+1. If single images look like training images (the signs of :data:`IMAGE_COLUMNS`): *copies*. The sentence has the
+   largest share of such images beyond chance, and says whether they are exact, mirrored or altered.
 2. Otherwise, if the images as a whole are too close to the training images: *closeness*.
 3. Otherwise, if the entry repeats its own images: *repetition*.
 4. Otherwise: *none*.
@@ -19,7 +19,7 @@ Verdict = Literal["copies", "closeness", "repetition", "none"]
 
 VERDICTS: tuple[Verdict, ...] = ("copies", "closeness", "repetition", "none")
 """The most serious first."""
-IMAGES_OF: Mapping[str, str] = MappingProxyType(
+IMAGE_COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "near-copies": "near_copies",
         "mirrored-copies": "near_copies",
@@ -46,7 +46,7 @@ class Summary:
     words: str
 
 
-def summary_of(
+def summarise_evidence(
     signs: Sequence[Sign],
     numbers: Mapping[str, float | None],
     findings: Sequence[Mapping[str, Any]],
@@ -56,7 +56,7 @@ def summary_of(
 ) -> Summary:
     """Summarise the evidence of an entry with this number of ``images``, with ``shown`` examples of copies on the page.
     ``numbers`` has the columns by name."""
-    shares = {sign.name: _share(sign, numbers) for sign in signs if sign.name in IMAGES_OF}
+    shares = {sign.name: _share(sign, numbers) for sign in signs if sign.name in IMAGE_COLUMNS}
     if shares:
         share = max(shares.values())
         count = f"about {round(share * images):,} of {images:,} images ({format_percent(share)})"
@@ -84,7 +84,7 @@ def gravity(verdict: Verdict, share: float | None) -> tuple[int, float]:
 
 
 def _share(sign: Sign, numbers: Mapping[str, float | None]) -> float:
-    share, expected = (numbers.get(f"{IMAGES_OF[sign.name]}_{column}") or 0.0 for column in ("share", "expected"))
+    share, expected = (numbers.get(f"{IMAGE_COLUMNS[sign.name]}_{column}") or 0.0 for column in ("share", "expected"))
     return max(0.0, (share - expected) / (1.0 - expected))
 
 

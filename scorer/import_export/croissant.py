@@ -44,7 +44,7 @@ CONTEXT: Mapping[str, Any] = {
 """The meaning of the short names, from the specification."""
 
 
-def croissant_of(competition: Competition, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def build_croissant(competition: Competition, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The metadata as JSON-LD: the ``files`` (name, bytes, sha256) with addresses relative to it, and the columns of
     every table. It contains no date, so equal releases have equal metadata."""
     return {

@@ -42,7 +42,7 @@ KIND_NAMES = {
 }
 
 
-def card_of(competition: Competition, numbers: CardNumbers) -> str:
+def render_data_card(competition: Competition, numbers: CardNumbers) -> str:
     """The data card in Markdown. It contains no date, so equal releases have equal bytes."""
     parts = [
         f"# {competition.title}: data release",
@@ -127,7 +127,7 @@ def _columns(table: str) -> str:
     return "\n".join(lines)
 
 
-def manifest_of(competition: Competition, numbers: CardNumbers, files: list[dict[str, Any]]) -> dict[str, Any]:
+def build_manifest(competition: Competition, numbers: CardNumbers, files: list[dict[str, Any]]) -> dict[str, Any]:
     """The manifest as JSON values: every file with its hash, every column with its meaning."""
     return {
         "format": 1,

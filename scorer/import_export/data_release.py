@@ -13,13 +13,13 @@ from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
-from scorer.db.data_release.releases import releases_of
+from scorer.db.data_release.releases import load_releases
 from scorer.db.jobs.job_queue import newest_job
 from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Account, Job, Release, ReleaseAct
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import leases
-from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import UNFINISHED, JobState, Phase, Queue
 
 ReleaseImages = Literal["none", "ranked", "all"]
@@ -64,7 +64,7 @@ class PackingTime(NamedTuple):
 
 def packing_times(session: Session, state: CompetitionState) -> dict[ReleaseImages, PackingTime]:
     """The packing time for each choice of images, for entries with stored zips."""
-    boards = [ranked_board_of(session, state, kind) for kind in state.tracks]
+    boards = [load_ranked_board(session, state, kind) for kind in state.tracks]
     scored = {kind: len(board.judged.columns) for kind, board in zip(state.tracks, boards, strict=True)}
     ranked = len(np.unique(np.concatenate([board.judged.columns.ref[board.rows] for board in boards])))
     pixels = state.competition.image_count * state.competition.image_size**2
@@ -104,10 +104,10 @@ def _subject(state: CompetitionState, release: Release) -> str:
 
 
 def list_releases(session: Session, state: CompetitionState) -> list[ReleaseStatus]:
-    return [_status_of(session, release) for release in releases_of(session, state.competition.id)]
+    return [_load_status(session, release) for release in load_releases(session, state.competition.id)]
 
 
-def _status_of(session: Session, release: Release) -> ReleaseStatus:
+def _load_status(session: Session, release: Release) -> ReleaseStatus:
     job = newest_job(session, release_id=release.id)
     # Read after the job, because the job's last step finishes the release.
     session.refresh(release)
@@ -132,7 +132,7 @@ def find_release(
     """A release that the account may download. ``NotFound`` otherwise, so that ids reveal nothing."""
     release = session.get(Release, release_id)
     if release is not None and release.competition_id == state.competition.id:
-        status = _status_of(session, release)
+        status = _load_status(session, release)
         if is_organizer(account, state.competition.id) or _is_public(state, status):
             return status
     raise NotFound(
@@ -144,7 +144,7 @@ def _is_public(state: CompetitionState, status: ReleaseStatus) -> bool:
     return state.phase is Phase.FINAL and status.shown and status.state == JobState.DONE
 
 
-def file_of(status: ReleaseStatus, name: str) -> tuple[str, dict[str, Any]]:
+def find_release_file(status: ReleaseStatus, name: str) -> tuple[str, dict[str, Any]]:
     """The blob key and the manifest entry of a release's file. ``NotFound`` if the release has no file with this
     name."""
     for file in status.release.files or ():
@@ -170,7 +170,7 @@ def record_release(
     return True
 
 
-def hand_out(acting: Acting, state: CompetitionState, release_id: str, *, shown: bool) -> ReleaseAct:
+def set_visibility(acting: Acting, state: CompetitionState, release_id: str, *, shown: bool) -> ReleaseAct:
     """Make a release public (while the final board is published), or withdraw it. ``Conflict`` if it is not finished or
     nothing would change."""
     competitions.lock_competition(acting.session, state.competition.slug, share=False)

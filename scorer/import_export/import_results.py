@@ -112,7 +112,7 @@ def import_table(
         setup.create(acting, _spec(slug, len(sheet.lines), request, now=acting.now))
     access.require_organizer(acting, slug=slug)
     lock_competition(acting.session, slug, share=False)
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     added = _unknown(acting.session, state, sheet.lines)
     if added:
         competition_state.require_not_final(acting.session, state.competition)
@@ -183,7 +183,7 @@ def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsL
             faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:MAX_FAULTS_LISTED]],
         )
     unknown = [line for line in lines if line.submission_id not in imported]
-    taken = import_results.teams_of_people(session, competition_id, sorted({line.team for line in unknown}))
+    taken = import_results.load_teams_with_members(session, competition_id, sorted({line.team for line in unknown}))
     if taken:
         raise Conflict(
             "team-taken",

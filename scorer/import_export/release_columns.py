@@ -24,17 +24,17 @@ class Column:
     kind: ColumnKind
     meaning: str
     nullable: bool = False
-    pseudonym_of: str | None = None
+    pseudonym_kind: str | None = None
     """The kind of thing that the values are pseudonyms of (:meth:`scorer.import_export.release_tables.Pseudonyms.of`);
     None if they are no pseudonyms."""
 
 
-def _nullable(name: str, kind: ColumnKind, meaning: str, *, pseudonym_of: str | None = None) -> Column:
-    return Column(name, kind, meaning, nullable=True, pseudonym_of=pseudonym_of)
+def _nullable(name: str, kind: ColumnKind, meaning: str, *, pseudonym_kind: str | None = None) -> Column:
+    return Column(name, kind, meaning, nullable=True, pseudonym_kind=pseudonym_kind)
 
 
-SUBMISSION = Column("submission", "text", "Pseudonym of the entry.", pseudonym_of="submission")
-TEAM = Column("team", "text", "Pseudonym of the entry's team, after merges.", pseudonym_of="team")
+SUBMISSION = Column("submission", "text", "Pseudonym of the entry.", pseudonym_kind="submission")
+TEAM = Column("team", "text", "Pseudonym of the entry's team, after merges.", pseudonym_kind="team")
 COUNTS = Column("counts", "bool", "Whether it is the newest of its kind, which counts.")
 TRACK = Column("track", "text", "public or private.")
 
@@ -53,7 +53,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("bytes", "int", "Size of its zip."),
             _nullable(
                 *("images", "text", "Pseudonym of its pixels, equal for entries with the same images."),
-                pseudonym_of="images",
+                pseudonym_kind="images",
             ),
             _nullable("exact_copies", "int", "Images that equal a training image, pixel by pixel."),
             _nullable("mirrored_copies", "int", "Images that equal a mirrored training image."),
@@ -143,7 +143,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
                 "text",
                 "decided (the label that counts), review (one reviewer's label) or early (an early label).",
             ),
-            _nullable("reviewer", "text", "Pseudonym of the reviewer, for reviews.", pseudonym_of="person"),
+            _nullable("reviewer", "text", "Pseudonym of the reviewer, for reviews.", pseudonym_kind="person"),
             Column("label", "text", "legitimate, mgan, sup, ae, aug or other."),
             _nullable("intent", "text", "Intent in a review: intended, unintended or unclear."),
             COUNTS,
@@ -193,7 +193,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("item", "int", "Number of the item in the study, from 1."),
             SUBMISSION,
             Column("image_indexes", "ints", "Indices of the images shown, from 0 in the order of their names."),
-            Column("rater", "text", "Pseudonym of the rater.", pseudonym_of="rater"),
+            Column("rater", "text", "Pseudonym of the rater.", pseudonym_kind="rater"),
             Column("rater_kind", "text", "member (has an account) or invited (by a link)."),
             Column("value", "int", "Rating from 1 (not at all) to 5 (entirely)."),
             Column("rated_at", "time", "When the rating was given."),

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.data_release import release_rows
 from scorer.import_export.release_columns import TABLES, Column
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import load_listing
 from scorer.leaderboard.uncertainty import UncertainPlace, uncertain_places
 from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.metric_catalogue import METRICS
@@ -32,7 +32,7 @@ class Pseudonyms:
         digest = hmac.new(self.key, f"{what}:{number}".encode(), hashlib.sha256)
         return f"{what[0]}-{digest.hexdigest()[:20]}"
 
-    def of_optional(self, what: str, number: int | str | None) -> str | None:
+    def find_optional(self, what: str, number: int | str | None) -> str | None:
         return None if number is None else self.of(what, number)
 
 
@@ -49,12 +49,12 @@ def table_rows(session: Session, state: CompetitionState, table: str, *, names: 
 
 def _value(row: Row, column: Column, names: Pseudonyms) -> Any:
     value = row[column.name]
-    return value if column.pseudonym_of is None else names.of_optional(column.pseudonym_of, value)
+    return value if column.pseudonym_kind is None else names.find_optional(column.pseudonym_kind, value)
 
 
 def _stored(session: Session, competition_id: int, table: str) -> Iterator[Row]:
-    read, rows_of_one = _READERS[table]
-    return chain.from_iterable(map(rows_of_one, read(session, competition_id)))
+    read, single_rows = _READERS[table]
+    return chain.from_iterable(map(single_rows, read(session, competition_id)))
 
 
 def _as_read(row: Row) -> Iterator[Row]:
@@ -88,8 +88,8 @@ def _threshold(row: Row) -> Iterator[Row]:
 def _ranks(session: Session, state: CompetitionState) -> Iterator[Row]:
     for kind in TRACK_KINDS:
         certain = {place.rank: place for place in uncertain_places(session, state, kind)}
-        for row in rows_of(session, state, kind).stream():
-            medal = state.awards_on(kind).of_rank(row.rank).medal
+        for row in load_listing(session, state, kind).stream():
+            medal = state.awards_on(kind).find_award(row.rank).medal
             subject = {"track": kind, "team": row.team_id, "submission": row.ref, "medal": medal}
             yield {**vars(row), **_uncertainty(certain.get(row.rank)), **subject}
 

@@ -59,11 +59,11 @@ def read_results_csv(text: Iterable[str], names: Mapping[str, str] | None = None
         places = _places(header, names or {})
         lines = list[ResultsLine]()
         faults = list[str]()
-        line_of_id = dict[str, int]()
+        lines_by_id = dict[str, int]()
         for cells in reader:
             if any(cells):
                 row = _RowReader(reader.line_num, header, cells, places, faults)
-                lines.append(_line(row, line_of_id))
+                lines.append(_line(row, lines_by_id))
     except csv.Error as error:
         raise Invalid("no-table", f"The file is not valid CSV in line {reader.line_num}: {error}.") from None
     if faults:
@@ -136,11 +136,11 @@ class _RowReader:
         self.faults.append(f"line {self.at:,}, {self.header[self.places[column]]}: {what}")
 
 
-def _line(row: _RowReader, line_of_id: dict[str, int]) -> ResultsLine:
+def _line(row: _RowReader, lines_by_id: dict[str, int]) -> ResultsLine:
     submission_id = row.read("submission_id", _text, "")
-    if submission_id in line_of_id and submission_id:
-        row.fault("submission_id", f"{submission_id!r} is already in line {line_of_id[submission_id]:,}")
-    line_of_id[submission_id] = row.at
+    if submission_id in lines_by_id and submission_id:
+        row.fault("submission_id", f"{submission_id!r} is already in line {lines_by_id[submission_id]:,}")
+    lines_by_id[submission_id] = row.at
     team = row.read("team", _text, f"Entry {submission_id}")
     numbers = tuple(row.read(name, _distance if name.startswith("d") else _number, 0.0) for name in NUMBER_COLUMNS)
     scores = [row.read(name, _score, None) for name in ("public_score", "private_score")]

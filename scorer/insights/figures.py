@@ -22,7 +22,7 @@ from scorer.db.leaderboard.shown_tracks import values_on
 from scorer.db.tables import Account, ShownTrack
 from scorer.errors import KennelError
 from scorer.insights.overview import LABEL_FILTERS, InsightsData, TrackColumns
-from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.metrics.metric_catalogue import METRICS
@@ -38,7 +38,7 @@ from scorer.metrics.statistics.threshold_selection import LabelledDistances
 from scorer.submissions.labels import LABELS, MEMORISES
 from scorer.tuning.thresholds import choice_as_json
 
-MEMORISING_OF_NUMBER = np.array([MEMORISES.get(label, np.nan) for label in (*LABELS, "")], np.float64)
+MEMORISING_BY_NUMBER = np.array([MEMORISES.get(label, np.nan) for label in (*LABELS, "")], np.float64)
 """1 for labels that mean memorisation, 0 for others, nan if unknown."""
 METHODS = ("margin", "accuracy", "otsu", "paper")
 
@@ -51,7 +51,7 @@ class FigureSummary(NamedTuple):
     groups: Sequence[Mapping[str, Any]]
 
 
-def correlations_of(values: Vector, others: Vector) -> dict[str, Any]:
+def compute_correlations(values: Vector, others: Vector) -> dict[str, Any]:
     """Spearman's and Pearson's correlation of two values of the same entries."""
     return {"spearman": spearman(values, others), "pearson": pearson(values, others)}
 
@@ -72,12 +72,12 @@ def groups_by_label(data: InsightsData, entries: TrackColumns, values: Vector) -
     return groups
 
 
-def separation_of(data: InsightsData, track: TrackKind) -> dict[str, Any]:
+def compute_separation(data: InsightsData, track: TrackKind) -> dict[str, Any]:
     """How well distances separate memorising from legitimate submissions, and each method's choice of threshold."""
     entries, tau = data.by_track[track], data.taus[track]
     if not data.labels or not len(entries.refs):
         return {}
-    distances = LabelledDistances(entries.distance, MEMORISING_OF_NUMBER[entries.labels])
+    distances = LabelledDistances(entries.distance, MEMORISING_BY_NUMBER[entries.labels])
     methods: dict[str, Any] = {}
     for method in METHODS if tau is None else (*METHODS, "manual"):
         try:
@@ -93,7 +93,7 @@ def separation_of(data: InsightsData, track: TrackKind) -> dict[str, Any]:
 
 Transaction = Callable[[], AbstractContextManager[Session]]
 NameColumns = Callable[[Session, Mapping[str, list[Any]]], Mapping[str, list[Any]]]
-LABEL_OF_NUMBER = np.array([*LABELS, None], object)
+LABEL_BY_NUMBER = np.array([*LABELS, None], object)
 """Labels by their numbers (:attr:`TrackColumns.labels`); -1 means none."""
 ROWS_AT_A_TIME = 5_000
 LEADERS, TOP = 5, 100
@@ -158,26 +158,26 @@ def figure(session: Session, data: InsightsData, name: str, *, track: TrackKind,
     return SINGLE[name](data, track)
 
 
-def _names_of_entries() -> NameColumns:
+def _entry_name_columns() -> NameColumns:
     """Reads names for one pass over a figure. Each team's name is read once, because a join would read all teams for
     each part."""
     names: dict[int, str] = {}
 
     def columns(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
-        entries = board_details.ids_and_teams_of(session, part["entry"])
-        names.update(board_details.team_names_of(session, {team for _, team in entries.values()} - names.keys()))
+        entries = board_details.load_ids_and_teams(session, part["entry"])
+        names.update(board_details.load_team_names(session, {team for _, team in entries.values()} - names.keys()))
         rows = [entries[ref] for ref in part["entry"]]
         return {"entry": [entry for entry, _ in rows], "team": [names[team] for _, team in rows]}
 
     return columns
 
 
-def _names_of_teams(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
-    names = board_details.team_names_of(session, part["team"])
+def _team_name_columns(session: Session, part: Mapping[str, list[Any]]) -> Mapping[str, list[Any]]:
+    names = board_details.load_team_names(session, part["team"])
     return {"team": [names[team] for team in part["team"]]}
 
 
-def _figure_of(
+def _build_figure(
     data: InsightsData,
     name: str,
     entries: TrackColumns,
@@ -191,7 +191,7 @@ def _figure_of(
     if data.names:
         columns |= {"entry": entries.refs, "team": entries.refs}
     if data.labels:
-        columns["label"] = LABEL_OF_NUMBER[entries.labels]
+        columns["label"] = LABEL_BY_NUMBER[entries.labels]
     columns |= numbers
     return Figure(
         name=name,
@@ -201,11 +201,11 @@ def _figure_of(
         values=list(columns.values()),
         summarise=summarise,
         tau=None if track is None else data.taus[track],
-        named=_names_of_entries() if data.names else None,
+        named=_entry_name_columns() if data.names else None,
     )
 
 
-def _numbers_of(entries: TrackColumns) -> dict[str, NDArray[Any]]:
+def _score_columns(entries: TrackColumns) -> dict[str, NDArray[Any]]:
     return {name: getattr(entries, name) for name in ("fid", "distance", "score", "penalised")}
 
 
@@ -216,21 +216,23 @@ def _summary_by_label(
     return lambda: FigureSummary({"count": len(values), **statistics()}, groups_by_label(data, entries, values))
 
 
-def _figure_of_track(
+def _build_track_figure(
     data: InsightsData, name: str, track: TrackKind, *, value: str, statistics: Callable[[], Mapping[str, Any]]
 ) -> Figure:
     """A figure of one track's submissions. ``value`` is the column that gets quantiles by label."""
     entries = data.by_track[track]
     summarise = _summary_by_label(data, entries, getattr(entries, value), statistics=statistics)
-    return _figure_of(data, name, entries, numbers=_numbers_of(entries), summarise=summarise, track=track)
+    return _build_figure(data, name, entries, numbers=_score_columns(entries), summarise=summarise, track=track)
 
 
 def _distances(data: InsightsData, track: TrackKind) -> Figure:
-    return _figure_of_track(data, "distances", track, value="distance", statistics=partial(separation_of, data, track))
+    return _build_track_figure(
+        data, "distances", track, value="distance", statistics=partial(compute_separation, data, track)
+    )
 
 
 def _fid(data: InsightsData, track: TrackKind) -> Figure:
-    return _figure_of_track(data, "fid", track, value="fid", statistics=dict)
+    return _build_track_figure(data, "fid", track, value="fid", statistics=dict)
 
 
 def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
@@ -239,9 +241,9 @@ def _fid_distance(data: InsightsData, track: TrackKind) -> Figure:
     def statistics() -> Mapping[str, Any]:
         top = np.argsort(entries.fid, kind="stable")[:TOP]
         lowest = pearson(entries.fid[top], entries.distance[top])
-        return correlations_of(entries.fid, entries.distance) | {"pearson_of_the_lowest_100_fids": lowest}
+        return compute_correlations(entries.fid, entries.distance) | {"pearson_of_the_lowest_100_fids": lowest}
 
-    return _figure_of_track(data, "fid-distance", track, value="fid", statistics=statistics)
+    return _build_track_figure(data, "fid-distance", track, value="fid", statistics=statistics)
 
 
 def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:
@@ -254,8 +256,8 @@ def _both(data: InsightsData) -> tuple[TrackColumns, TrackColumns]:
 def _public_private(_: Session, data: InsightsData) -> Figure:
     public, private = _both(data)
     numbers = {"fid_public": public.fid, "fid_private": private.fid}
-    summarise = _summary_by_label(data, public, public.fid, statistics=partial(correlations_of, *numbers.values()))
-    return _figure_of(data, "public-private", public, numbers=numbers, summarise=summarise)
+    summarise = _summary_by_label(data, public, public.fid, statistics=partial(compute_correlations, *numbers.values()))
+    return _build_figure(data, "public-private", public, numbers=numbers, summarise=summarise)
 
 
 def _ranks(_: Session, data: InsightsData) -> Figure:
@@ -269,15 +271,15 @@ def _ranks(_: Session, data: InsightsData) -> Figure:
 
     numbers = {"rank_public": ranks(public.fid), "rank_private": ranks(private.fid)}
     summarise = _summary_by_label(data, public, numbers["rank_public"], statistics=statistics)
-    return _figure_of(data, "ranks", public, numbers=numbers, summarise=summarise)
+    return _build_figure(data, "ranks", public, numbers=numbers, summarise=summarise)
 
 
 def _shake_up(session: Session, data: InsightsData) -> Figure:
     """Ranks of the teams that are on both boards. Labels belong to submissions, so the label filter does not apply."""
-    boards = [ranked_board_of(session, data.state, kind) for kind in TRACK_KINDS]
+    boards = [load_ranked_board(session, data.state, kind) for kind in TRACK_KINDS]
     public, private = boards
     teams = private.judged.team[private.rows]
-    public_rank = public.rank_of_each(teams)
+    public_rank = public.find_ranks(teams)
     after = np.flatnonzero(public_rank) + 1
     before = public_rank[after - 1]
     last = data.state.competition.medals.get("bronze", 0)
@@ -294,7 +296,7 @@ def _shake_up(session: Session, data: InsightsData) -> Figure:
 
     columns = ("team", "rank_public", "rank_private", "move")
     values = (teams[after - 1], before, after, before - after)
-    return Figure("shake-up", None, "all", columns, values, summarise, named=_names_of_teams)
+    return Figure("shake-up", None, "all", columns, values, summarise, named=_team_name_columns)
 
 
 SINGLE: Mapping[str, Callable[[InsightsData, TrackKind], Figure]] = MappingProxyType(
@@ -310,7 +312,7 @@ FIGURES = (*SINGLE, *PAIRED)
 SHOWN_TRACK_FIGURE = "shown-track"
 
 
-def column_of(name: str) -> str:
+def shown_column_name(name: str) -> str:
     """The name of a shown track's column, as on boards."""
     return f"shown_{name}"
 
@@ -343,6 +345,6 @@ def shown_track_figure(
         }
         return FigureSummary(statistics, [])
 
-    numbers = _numbers_of(entries) | {column_of(shown.name): values}
-    drawn = _figure_of(data, SHOWN_TRACK_FIGURE, entries, numbers=numbers, summarise=summarise, track=track)
+    numbers = _score_columns(entries) | {shown_column_name(shown.name): values}
+    drawn = _build_figure(data, SHOWN_TRACK_FIGURE, entries, numbers=numbers, summarise=summarise, track=track)
     return replace(drawn, shown=shown.name, tau=None)

@@ -9,14 +9,14 @@ from PIL import Image
 from sqlalchemy.orm import Session
 
 from scorer.archive.png_pixels import encode_png
-from scorer.archive.sprite_sheet import layout_of
+from scorer.archive.sprite_sheet import compute_layout
 from scorer.competitions.competition_state import CompetitionState, require_results
 from scorer.db.leaderboard import board_details
 from scorer.db.submissions import duplicates
 from scorer.db.submissions.duplicates import SharedEntry
 from scorer.db.submissions.submissions import submissions_by_ref
 from scorer.db.tables import Account, Submission
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import load_listing
 from scorer.lifecycle import TrackKind
 
 RANKS = (1, 2, 3, 5, 10, 50, 100)
@@ -48,10 +48,10 @@ def gallery_entries(
 ) -> list[GalleryEntry]:
     """The submissions at :data:`RANKS` of a track's board. ``Forbidden`` for the private track before publication."""
     require_results(state, kind, account)
-    listing = rows_of(session, state, kind)
+    listing = load_listing(session, state, kind)
     rows = listing.at_ranks(np.array([rank for rank in RANKS if rank <= len(listing)], np.int64))
     refs = [row.ref for row in rows]
-    names = board_details.entry_info_of(session, refs)
+    names = board_details.load_entry_info(session, refs)
     submissions = submissions_by_ref(session, refs)
     return [
         GalleryEntry(row.rank, names[row.ref].team, row.score, submission)
@@ -59,9 +59,9 @@ def gallery_entries(
     ]
 
 
-def strip_of(sprite: bytes, submission: Submission, seed: int) -> bytes:
+def build_strip(sprite: bytes, submission: Submission, seed: int) -> bytes:
     """A PNG of :data:`IMAGES` images from a submission's sprite sheet in a row, sampled with ``seed``."""
-    layout = layout_of(submission.competition.image_count, submission.competition.image_size)
+    layout = compute_layout(submission.competition.image_count, submission.competition.image_size)
     random = np.random.default_rng((seed, submission.ref))
     places = np.sort(random.choice(layout.count, min(IMAGES, layout.count), replace=False))
     with Image.open(io.BytesIO(sprite)) as picture:
@@ -70,7 +70,7 @@ def strip_of(sprite: bytes, submission: Submission, seed: int) -> bytes:
     return encode_png(np.concatenate(list(rows[row, :, column]), axis=1))
 
 
-def shared_submissions_of(session: Session, state: CompetitionState) -> list[SharedSubmissions]:
+def load_shared_submissions(session: Session, state: CompetitionState) -> list[SharedSubmissions]:
     """Every zip, and every set of images, that more than one team has submitted. The newest :data:`MAX_SHARED` of
     each."""
     same_zip = duplicates.shared_contents(session, state.competition.id, "sha256", limit=MAX_SHARED)

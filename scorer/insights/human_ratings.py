@@ -16,19 +16,19 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.accounts.roles import is_reviewer
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db import human_ratings
 from scorer.db.human_ratings import RatedItem
 from scorer.db.jobs.job_queue import newest_job
-from scorer.db.leaderboard.board_details import names_of_entries
+from scorer.db.leaderboard.board_details import load_entry_names
 from scorer.db.newest_rows import newest_rows, only_row
 from scorer.db.submissions import submissions
 from scorer.db.submissions.labels import decided_labels
 from scorer.db.tables import Job, Rater, RatingItem, RatingStudy, Submission
 from scorer.errors import Conflict, Invalid, NotFound
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 from scorer.jobs import leases
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import load_listing
 from scorer.lifecycle import JobState, Queue, Status
 from scorer.metrics.statistics.rater_agreement import interval_alpha
 
@@ -136,7 +136,7 @@ def _best(session: Session, state: CompetitionState, limit: int) -> list[int]:
     """The refs of the best ``limit`` submissions on the private board, without penalised ones and those with a decided
     label other than legitimate."""
     labels = decided_labels(session, state.competition.id)
-    rows = rows_of(session, state, "private").page(0, None)
+    rows = load_listing(session, state, "private").page(0, None)
     refs = [row.ref for row in rows if not row.penalised and labels.get(row.ref, "legitimate") == "legitimate"]
     return refs[:limit]
 
@@ -180,7 +180,7 @@ def study_status(session: Session, study: RatingStudy) -> StudyStatus:
 
 def find_study(acting: Acting, slug: str, study_id: int) -> RatingStudy:
     """A study of a competition. ``NotFound`` if the competition has none with this id."""
-    competition = state_of(acting.session, slug, acting.now).competition
+    competition = load_state(acting.session, slug, acting.now).competition
     study = acting.session.get(RatingStudy, study_id)
     if study is None or study.competition_id != competition.id:
         raise NotFound("no-study", f"There is no rating study {study_id} in {slug}.")
@@ -202,7 +202,7 @@ def invite_rater(acting: Acting, study: RatingStudy, name: str, *, secret: str) 
     name = name.strip()
     if not name:
         raise Invalid("no-name", "Enter a name for the rater.")
-    rater = Rater(study_id=study.id, digest=digest_of(secret), name=name, created_at=acting.now)
+    rater = Rater(study_id=study.id, digest=hash_secret(secret), name=name, created_at=acting.now)
     acting.session.add(rater)
     acting.session.flush()
     after = {"rater": rater.id, "name": name}
@@ -221,21 +221,21 @@ def dismiss(acting: Acting, study: RatingStudy, rater_id: int) -> None:
     audit_log.record_action(acting, "rater.dismissed", _subject(study), before=after)
 
 
-def rater_of_member(acting: Acting, study_id: int) -> Rater:
+def find_member_rater(acting: Acting, study_id: int) -> Rater:
     """The rater of an account that organizes or reviews the competition. ``NotFound`` for others."""
     study = acting.session.get(RatingStudy, study_id)
     if study is None or not is_reviewer(acting.actor, study.competition_id):
         raise NotFound("no-study", "There is no such rating study, or you are not among its raters.")
     return _require_open(
-        human_ratings.rater_of_member(
+        human_ratings.find_member_rater(
             acting.session, study.id, acting.actor.id, name=acting.actor.handle, now=acting.now
         )
     )
 
 
-def rater_of_link(session: Session, secret: str) -> Rater:
+def find_rater_by_secret(session: Session, secret: str) -> Rater:
     """The rater invited with the link ``secret``. ``NotFound`` for an unknown link."""
-    rater = only_row(session, Rater, digest=digest_of(secret))
+    rater = only_row(session, Rater, digest=hash_secret(secret))
     if rater is None:
         raise NotFound("no-link", "This link does not work. Ask the organizers for a new one.")
     return _require_open(rater)
@@ -256,7 +256,7 @@ def next_items(
     return human_ratings.next_items(session, rater, kind, wanted=rater.study.wanted, exclude=exclude, limit=limit)
 
 
-def item_of(session: Session, rater: Rater, item_id: int) -> RatingItem:
+def find_item(session: Session, rater: Rater, item_id: int) -> RatingItem:
     """An item of the rater's study. ``NotFound`` if the study has none with this id."""
     item = only_row(session, RatingItem, id=item_id, study_id=rater.study_id)
     if item is None:
@@ -279,7 +279,7 @@ def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: date
 def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[MeanRating], dict[RatingKind, float | None]]:
     """Mean ratings of each submission, best first, and the raters' agreement by kind (Krippendorff's alpha)."""
     rows = human_ratings.rating_sums(session, study.id)
-    entries = names_of_entries(session, study.submission_refs)
+    entries = load_entry_names(session, study.submission_refs)
     grouped: dict[tuple[RatingKind, int], list[RatedItem]] = {}
     for row in rows:
         grouped.setdefault((row.kind, row.submission_ref), []).append(row)

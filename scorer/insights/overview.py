@@ -18,13 +18,13 @@ from scorer.competitions.competition_state import CompetitionState, may_see_resu
 from scorer.db import tuning
 from scorer.db.tables import Account
 from scorer.errors import Invalid
-from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.rows import load_ranked_board
 from scorer.leaderboard.standings import change_counts, visible_changes
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import RankedBoard
-from scorer.submissions.labels import LABELS, MEMORISES, MEMORISING, LabelInfo, label_columns_of, label_info_of
+from scorer.submissions.labels import LABELS, MEMORISES, MEMORISING, LabelInfo, build_label_columns, load_label_info
 
 LABEL_FILTERS: Mapping[str, frozenset[str | None]] = MappingProxyType(
     {
@@ -82,11 +82,11 @@ def insights_version(session: Session, state: CompetitionState, account: Account
     everything = may_see_results(state, account)
     kinds = TRACK_KINDS if everything else TRACK_KINDS[:1]
     changes = visible_changes(state, account)
-    rows = [change_counts(session, state, state.tracks[kind], beside=changes) for kind in kinds]
+    rows = [change_counts(session, state, state.tracks[kind], extra_kinds=changes) for kind in kinds]
     return (state.competition.id, state.phase, is_organizer(account, state.competition.id), *rows)
 
 
-def insights_of(
+def load_insights(
     session: Session,
     state: CompetitionState,
     account: Account | None,
@@ -103,11 +103,11 @@ def insights_of(
         raise Invalid("no-labels", "Labels are shown once the final board is published. Leave out the filter.")
     by_track: dict[TrackKind, TrackColumns] = {}
     taus: dict[TrackKind, float | None] = {}
-    labels = label_info_of(session, state.competition.id) if everything else {}
+    labels = load_label_info(session, state.competition.id) if everything else {}
     for kind in TRACK_KINDS if everything else TRACK_KINDS[:1]:
         if track not in {None, kind}:
             continue
-        board = ranked_board_of(session, state, kind)
+        board = load_ranked_board(session, state, kind)
         entries = _all_entries(board.judged, labels) if everything else _best_entries(board)
         by_track[kind] = entries if label == "all" else entries.where(entries.with_label(label))
         newest = tuning.newest_threshold(session, state.tracks[kind].id)
@@ -120,7 +120,7 @@ def insights_of(
 def _all_entries(judged: JudgedEntries, labels: Mapping[int, LabelInfo]) -> TrackColumns:
     """All entries without late ones and benchmark entries. The score is not rounded."""
     entry = judged.columns
-    numbers = label_columns_of(labels, entry.ref).number
+    numbers = build_label_columns(labels, entry.ref).number
     penalised: NDArray[Any] = judged.penalised
     if np.isnan(judged.rules.tau):
         penalised = penalised.astype(object)

@@ -44,10 +44,10 @@ class MessageSender:
 
     def __init__(self, task: str) -> None:
         self._task = task
-        self.start_anew()
-        os.register_at_fork(after_in_child=self.start_anew)
+        self.reset_after_fork()
+        os.register_at_fork(after_in_child=self.reset_after_fork)
 
-    def start_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Forget the thread: a forked process does not have its parent's threads."""
         self._breaker = CircuitBreaker()
         self._lock = threading.Lock()

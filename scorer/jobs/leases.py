@@ -177,5 +177,7 @@ def finish_job(session: Session, claim: Claim, now: datetime) -> bool:
 
 def is_finished(session: Session, claim: Claim) -> bool:
     """Whether no unfinished job needs the claimed submission's images."""
-    jobs = (job for job in job_queue.jobs_of(session, claim.job.submission_ref or 0) if job.queue not in WITHOUT_IMAGES)
+    jobs = (
+        job for job in job_queue.load_jobs(session, claim.job.submission_ref or 0) if job.queue not in WITHOUT_IMAGES
+    )
     return not any(job.state in UNFINISHED for job in jobs)

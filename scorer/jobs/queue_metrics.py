@@ -30,16 +30,19 @@ class TimedValue(Generic[T]):
         self._seconds = seconds
         self._clock = clock
         self._lock = Lock()
-        self._kept: tuple[float, T] | None = None
+        self._cached: tuple[float, T] | None = None
 
     def get(self) -> T:
         """Return the value, read again if it is too old. An error of ``read`` propagates, and no value is kept."""
         with self._lock:
-            if self._kept is None or self._clock() - self._kept[0] >= self._seconds:
-                self._kept = None
+            if self._cached is None or self._clock() - self._cached[0] >= self._seconds:
+                self._cached = None
                 value = self._read()
-                self._kept = (self._clock(), value)  # the time after the reading, which may take longer than the limit
-            return self._kept[1]
+                self._cached = (
+                    self._clock(),
+                    value,
+                )  # the time after the reading, which may take longer than the limit
+            return self._cached[1]
 
 
 CACHED_SECONDS = 5.0

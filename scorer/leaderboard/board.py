@@ -31,7 +31,7 @@ class Place(BoardRow):
     """The team's rank on the public board. Set on the private board only."""
     medal: str | None = None
     prize: str | None = None
-    """What the rank wins, like ``medal`` (:meth:`scorer.ranking.awards.Awards.of_rank`)."""
+    """What the rank wins, like ``medal`` (:meth:`scorer.ranking.awards.Awards.find_award`)."""
     shown: Mapping[str, ShownValue] = field(default_factory=dict)
     """The entry's values by shown track, as far as they have been measured."""
 

@@ -15,7 +15,7 @@ from scorer.lifecycle import TrackKind, phase_at
 from scorer.ranking.awards import NO_AWARDS, Awards, board_awards
 
 
-def state_of_board(
+def find_board_state(
     session: Session,
     state: CompetitionState,
     kind: TrackKind,

@@ -136,13 +136,13 @@ class BoardCache:
 
     def _load(self, slug: str, now: datetime) -> BoardSnapshot:
         state = self._read_state(slug, now)
-        with self._boards_of(state):
+        with self._locked_boards(state):
             self._ids[slug] = state.competition.id
         return self._current_snapshot(slug, now)
 
     def _read_state(self, slug: str, now: datetime) -> CompetitionState:
         with self._connections.snapshot() as connection, Session(connection, expire_on_commit=False) as session:
-            state = competition_state.state_of(session, slug, now)
+            state = competition_state.load_state(session, slug, now)
             session.expunge_all()
             return state
 
@@ -168,7 +168,7 @@ class BoardCache:
         *,
         refreshed: bool,
     ) -> T:
-        with self._boards_of(state) as boards:
+        with self._locked_boards(state) as boards:
             if not refreshed:
                 self._refresh(boards)
             found = find(boards)
@@ -208,7 +208,7 @@ class BoardCache:
 
     def _past_listing(self, state: BoardTracks, key: BoardKey) -> BoardListing:
         with ExitStack() as snapshot:
-            with self._boards_of(state) as boards:
+            with self._locked_boards(state) as boards:
                 connection = snapshot.enter_context(self._connections.snapshot())
                 boards.refresh(connection)
                 past = boards.begin_past_board(connection, key)
@@ -227,7 +227,7 @@ class BoardCache:
     def team_counts(self, states: Sequence[CompetitionState]) -> dict[int, int]:
         """How many teams have a rank on the public board of each competition, by competition id."""
         return self._retry_after_lost_connection(
-            lambda: self._team_counts.counts_of(states, self._connections, self._count_teams)
+            lambda: self._team_counts.read_counts(states, self._connections, self._count_teams)
         )
 
     def _count_teams(self, state: CompetitionState) -> int:
@@ -238,7 +238,7 @@ class BoardCache:
         return self._retry_after_lost_connection(lambda: self._teams_named(state, text, listed))
 
     def _teams_named(self, state: BoardTracks, text: str, listed: Ints) -> Ints:
-        with self._boards_of(state) as boards, self._connections.snapshot() as connection:
+        with self._locked_boards(state) as boards, self._connections.snapshot() as connection:
             boards.refresh(connection)
             return boards.teams_named(connection, text, listed)
 
@@ -248,7 +248,7 @@ class BoardCache:
             boards.refresh(connection)
 
     @contextmanager
-    def _boards_of(self, state: BoardTracks) -> Iterator[CachedBoards]:
+    def _locked_boards(self, state: BoardTracks) -> Iterator[CachedBoards]:
         """The cache of a competition, locked for the caller; an empty one if there is none."""
         with self._lock:
             boards = self._boards.get(state.competition.id)
@@ -275,7 +275,7 @@ def has_snapshot(session: Session, competition: Competition) -> bool:
     return snapshot is not None and snapshot.state.competition.id == competition.id
 
 
-def cache_of(session: Session) -> BoardCache | None:
+def find_cache(session: Session) -> BoardCache | None:
     """The board cache of this session's process. None if the process has none (workers, commands), or if the session
     has written: then it keeps its connection, and the cache would need a second one."""
     cache: BoardCache | None = session.info.get("board_cache")
@@ -291,7 +291,7 @@ class TeamCounts:
         self._counts: dict[int, int] = {}
         """By competition id."""
 
-    def counts_of(
+    def read_counts(
         self,
         states: Sequence[CompetitionState],
         connections: Connections,

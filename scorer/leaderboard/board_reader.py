@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.board_details import UnrankedReason
-from scorer.db.leaderboard.shown_tracks import values_of_entries
+from scorer.db.leaderboard.shown_tracks import load_shown_values
 from scorer.db.submissions import labels
 from scorer.db.tables import ShownTrack, Track
 from scorer.leaderboard.board import Board, Place, UnrankedTeam
@@ -37,7 +37,7 @@ class BoardReader:
     found: Ints | None
     """The ids of the teams that match a search; None without a search."""
     measured_by: Mapping[int, str]
-    """How entries were measured, by ``terms``, the most common first. Empty if all were measured alike."""
+    """How entries were measured, by ``conditions``, the most common first. Empty if all were measured alike."""
     own_team_id: int | None
     """The team that gets its place read even if it is on another page."""
     organizer: bool
@@ -53,7 +53,7 @@ class BoardReader:
         listing = self.listing
         tau = listing.judged.rules.tau
         ranks = self.ranks[np.searchsorted(self.ranks, after, side="right") :][:limit]
-        own = None if self.own_team_id is None else listing.row_of_team(self.own_team_id)
+        own = None if self.own_team_id is None else listing.find_team_row(self.own_team_id)
         rows = [*listing.at_ranks(ranks), *self._unranked_rows(listing.benchmarks), *([own] if own else [])]
         places = self._places(session, rows)
         return Board(
@@ -76,7 +76,7 @@ class BoardReader:
     @property
     def ranks(self) -> Ints:
         listing = self.listing
-        return np.arange(1, len(listing) + 1) if self.found is None else listing.ranks_of_teams(self.found)
+        return np.arange(1, len(listing) + 1) if self.found is None else listing.sorted_ranks(self.found)
 
     def places(self, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[list[Place]]:
         """All places, some thousands at a time. Each part reads its names in its own transaction, because the receiver
@@ -89,14 +89,14 @@ class BoardReader:
 
     def _places(self, session: Session, rows: Sequence[BoardRow]) -> list[Place]:
         refs = [row.ref for row in rows]
-        entries = board_details.entry_info_of(session, refs, late=self.late, at=self.as_of)
+        entries = board_details.load_entry_info(session, refs, late=self.late, at=self.as_of)
         labels = self._labels(session, refs)
-        shown = values_of_entries(session, self.shown, refs, until=self.as_of)
+        shown = load_shown_values(session, self.shown, refs, until=self.as_of)
         others = dict(list(self.measured_by.items())[1:])
         earlier_ranks, public_ranks = (_ranks_in(ranking, rows) for ranking in (self.day_start, self.public))
 
         def place(row: BoardRow, earlier_rank: int, public_rank: int) -> Place:
-            entry, award = entries[row.ref], self.awards.of_rank(row.rank)
+            entry, award = entries[row.ref], self.awards.find_award(row.rank)
             return Place(
                 **vars(row),
                 team=entry.team,
@@ -104,7 +104,7 @@ class BoardReader:
                 entries=entry.entries,
                 last_entry_at=entry.last_entry_at,
                 label=labels.get(row.ref),
-                measured_by=others.get(row.terms),
+                measured_by=others.get(row.conditions),
                 moved=earlier_rank - row.rank if earlier_rank else None,
                 public_rank=public_rank or None,
                 medal=award.medal,
@@ -117,9 +117,9 @@ class BoardReader:
     def _unranked_teams(self, session: Session, rows: Ints, why: Callable[[UnrankedReason], str]) -> list[UnrankedTeam]:
         unranked = self._unranked_rows(rows)
         refs = [row.ref for row in unranked]
-        entries = board_details.entry_info_of(session, refs, late=self.late, at=self.as_of)
+        entries = board_details.load_entry_info(session, refs, late=self.late, at=self.as_of)
         labels = self._labels(session, refs)
-        reasons = board_details.unranked_reasons_of(session, refs, at=self.as_of)
+        reasons = board_details.load_unranked_reasons(session, refs, at=self.as_of)
         return [
             UnrankedTeam(
                 team=entries[row.ref].team,
@@ -138,14 +138,14 @@ class BoardReader:
         return listing.unranked(rows)
 
     def _labels(self, session: Session, refs: Sequence[int]) -> Mapping[int, str]:
-        return labels.labels_of(session, refs) if refs and self.organizer else {}
+        return labels.load_labels(session, refs) if refs and self.organizer else {}
 
 
 def _ranks_in(ranking: BoardListing | None, rows: Sequence[BoardRow]) -> list[int]:
     """The ranks of the rows' teams in another ranking; 0 for teams without a rank there."""
     if ranking is None:
         return [0] * len(rows)
-    ranks: list[int] = ranking.rank_of_each(np.array([row.team_id for row in rows], np.int64)).tolist()
+    ranks: list[int] = ranking.find_ranks(np.array([row.team_id for row in rows], np.int64)).tolist()
     return ranks
 
 

@@ -31,10 +31,10 @@ class BoardSnapshot(NamedTuple):
     public_id: int
     counts: ChangeCounts
 
-    def version(self, track_id: int, *, beside: Collection[str] = ()) -> tuple[int, ...]:
+    def version(self, track_id: int, *, extra_kinds: Collection[str] = ()) -> tuple[int, ...]:
         """The version of a track's board; equal versions mean equal boards. Kinds of
-        :data:`scorer.db.leaderboard.changes.BESIDE_RANKS` can be added to it."""
-        return self.counts.version({track_id, self.public_id}, beside=beside)
+        :data:`scorer.db.leaderboard.changes.EXTRA_KINDS` can be added to it."""
+        return self.counts.version({track_id, self.public_id}, extra_kinds=extra_kinds)
 
 
 class FormerSnapshot(NamedTuple):

@@ -10,7 +10,7 @@ from scorer.competitions.competition_state import CompetitionState, visible_trac
 from scorer.db.competitions import tracks_at
 from scorer.db.leaderboard import board_details
 from scorer.db.tables import Account, Publication
-from scorer.leaderboard.rows import ranked_board_of, rows_of
+from scorer.leaderboard.rows import load_listing, load_ranked_board
 from scorer.lifecycle import Phase
 from scorer.ranking.rank_moves import RankMoves, moves_between
 
@@ -25,7 +25,7 @@ class RankChange:
 
 
 def rank_changes(session: Session, moves: RankMoves) -> list[RankChange]:
-    names = board_details.team_names_of(session, moves.team.tolist())
+    names = board_details.load_team_names(session, moves.team.tolist())
     rows: Iterable[tuple[int, int, int]] = zip(*(column.tolist() for column in moves), strict=True)
     return [RankChange(names[team], before or None, after or None) for team, before, after in rows]
 
@@ -66,8 +66,8 @@ def former_version(state: CompetitionState) -> Publication | None:
 def moves_since(session: Session, state: CompetitionState, version: Publication) -> RankMoves:
     """The teams whose rank on the private board differs from that in an earlier version."""
     then = replace(state, tracks=tracks_at(session, state.tracks, version.as_of))
-    before = rows_of(session, then, "private", at=version.as_of)
-    return moves_between(before, ranked_board_of(session, state, "private"))
+    before = load_listing(session, then, "private", at=version.as_of)
+    return moves_between(before, load_ranked_board(session, state, "private"))
 
 
 def changes_page(

@@ -15,13 +15,13 @@ import numpy as np
 
 from scorer.competitions.competition_state import CompetitionState, may_see_private
 from scorer.db.leaderboard import board_details, ranked_entries
-from scorer.db.leaderboard.changes import BESIDE_RANKS, ChangeFeed, FeedRow
+from scorer.db.leaderboard.changes import EXTRA_KINDS, ChangeFeed, FeedRow
 from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey, BoardSnapshot, FormerSnapshot
 from scorer.leaderboard.past_boards import PastBoard, judged_by
 from scorer.ranking.columns import EntryColumns, FinalPicks, Ints, JudgingRules, is_among
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, order_of
+from scorer.ranking.vectorised import BoardListing, RankedBoard, choose_finals, rank_entries
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class CachedBoards:
         self.refreshed = self.begun_refreshes
 
     def _invalidate(self, change: FeedRow) -> None:
-        if change.kind in BESIDE_RANKS:
+        if change.kind in EXTRA_KINDS:
             return
         self.generation += 1
         if change.kind == "entries":
@@ -151,7 +151,7 @@ class CachedBoards:
         key = BoardKey(track_id, late, None)
         if key not in self._boards:
             self._boards[key] = self._ranked(connection, key)
-            self.nbytes = _size_of(self)
+            self.nbytes = _count_bytes(self)
         self._asked.add(key)
         return self._boards[key]
 
@@ -159,7 +159,7 @@ class CachedBoards:
         private = key.track_id != self.public_id
         as_of = ranked_entries.final_as_of(connection, self.feed.competition_id) if private else None
         if as_of is None:
-            return order_of(self._with_finals(connection, key.track_id), late=key.late)
+            return rank_entries(self._with_finals(connection, key.track_id), late=key.late)
         final_key = key._replace(at=as_of)
         if self._final is None or self._final.key != final_key:
             past = self.begin_past_board(connection, final_key)
@@ -203,7 +203,7 @@ class CachedBoards:
                 self._superseded.update(past.superseded)
             self._day_start = {key: cached}
             self._unsure_day_start.clear()
-            self.nbytes = _size_of(self)
+            self.nbytes = _count_bytes(self)
         return cached.listing
 
     def cached_day_start(self, key: BoardKey) -> BoardListing | None:
@@ -235,7 +235,7 @@ class CachedBoards:
         self._past.move_to_end(past.key)
         while len(self._past) > MAX_PAST_BOARDS:
             self._past.popitem(last=False)
-        self.nbytes = _size_of(self)
+        self.nbytes = _count_bytes(self)
 
     def teams_named(self, connection: Connection, text: str, listed: Ints) -> Ints:
         """The ids in ``listed`` of teams with ``text`` in their name, ignoring case and comparing in NFKC."""
@@ -243,7 +243,7 @@ class CachedBoards:
             self._names = TeamNames.of(board_details.normalised_names(connection, self.feed.competition_id))
         unknown = self._names.unknown(listed)
         if len(unknown):
-            self._names = self._names.with_names(board_details.normalised_names_of(connection, unknown.tolist()))
+            self._names = self._names.with_names(board_details.load_normalised_names(connection, unknown.tolist()))
         return self._names.containing(board_details.normalised_text(connection, text), among=listed)
 
     def _with_finals(self, connection: Connection, track_id: int) -> JudgedEntries:
@@ -251,14 +251,14 @@ class CachedBoards:
         if track_id == self.public_id:
             return judged
         if self._picks is None:
-            self._picks = ranked_entries.picks_of(connection, self.feed.competition_id)
+            self._picks = ranked_entries.load_picks(connection, self.feed.competition_id)
         public = self._judge(connection, self.public_id)
-        return judged.with_finals(finals_of(public, self._picks, self.max_final_picks))
+        return judged.with_finals(choose_finals(public, self._picks, self.max_final_picks))
 
     def _judge(self, connection: Connection, track_id: int) -> JudgedEntries:
         former = self._judged.get(track_id)
         if former is None or track_id in self._unsure_judged:
-            rules = ranked_entries.judging_rules_of(connection, track_id)
+            rules = ranked_entries.load_judging_rules(connection, track_id)
             current = self._current_columns(connection, track_id)
             self._judged[track_id] = former = judged_by(rules, current, former)
             self._unsure_judged.discard(track_id)
@@ -268,18 +268,18 @@ class CachedBoards:
         """The columns of a track's entries; reads changed entries again."""
         stale = self._stale_refs.get(track_id, set())
         if track_id not in self._columns:
-            self._columns[track_id] = ranked_entries.columns_of(connection, track_id)
+            self._columns[track_id] = ranked_entries.load_columns(connection, track_id)
         elif stale:
-            reread = ranked_entries.columns_of(connection, track_id, refs=stale)
+            reread = ranked_entries.load_columns(connection, track_id, refs=stale)
             self._columns[track_id] = self._columns[track_id].without(stale).updated_with(reread)
             if track_id in self._superseded:
-                earlier = ranked_entries.superseded_columns_of(connection, track_id, refs=stale)
+                earlier = ranked_entries.load_superseded_columns(connection, track_id, refs=stale)
                 self._superseded[track_id] = self._superseded[track_id].without(stale).updated_with(earlier)
         self._stale_refs.pop(track_id, None)  # last, so that a failed read is repeated
         return self._columns[track_id]
 
 
-def _size_of(boards: CachedBoards) -> int:
+def _count_bytes(boards: CachedBoards) -> int:
     """The size of all arrays that a competition's cache holds, in bytes, each counted once."""
     return sum({id(array): array.nbytes for array in _arrays_in(vars(boards))}.values())
 

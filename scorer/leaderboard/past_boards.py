@@ -9,7 +9,7 @@ from scorer.db.session import Connection
 from scorer.leaderboard.board_snapshots import BoardKey
 from scorer.ranking.columns import EntryColumns, JudgingRules
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, order_of
+from scorer.ranking.vectorised import BoardListing, RankedBoard, choose_finals, rank_entries
 
 NEVER = datetime(1, 1, 2, tzinfo=UTC)
 MAX_REREAD = 10_000
@@ -50,13 +50,13 @@ class PastBoard:
         at, changed_later = ranked_entries.rule_changes_around(
             connection, self.competition_id, list(self.current), at=self.at
         )
-        asked = ranked_entries.to_microseconds(self.at)
+        moment = ranked_entries.to_microseconds(self.at)
         never = ranked_entries.to_microseconds(NEVER)
         last = never if at is None else ranked_entries.to_microseconds(at)
         for track_id, current in self.current.items():
             earlier = self._superseded(connection, track_id)
             for measured_at in (current.measured_at, earlier.measured_at):
-                past = measured_at[measured_at <= asked]
+                past = measured_at[measured_at <= moment]
                 changed_later |= len(past) < len(measured_at)
                 last = max(last, int(past.max(initial=last)))
         self.key = self.key._replace(at=ranked_entries.from_microseconds(last) if changed_later else None)
@@ -67,13 +67,13 @@ class PastBoard:
     def ranked_board(self, connection: Connection) -> RankedBoard:
         judged = self._judged(connection, self.key.track_id)
         if self.key.track_id != self.public_id:  # the private track, or an earlier one
-            picks = ranked_entries.picks_of(connection, self.competition_id, at=self.at)
+            picks = ranked_entries.load_picks(connection, self.competition_id, at=self.at)
             public = self._judged(connection, self.public_id)
-            judged = judged.with_finals(finals_of(public, picks, self.max_final_picks))
-        return order_of(judged, late=self.key.late)
+            judged = judged.with_finals(choose_finals(public, picks, self.max_final_picks))
+        return rank_entries(judged, late=self.key.late)
 
     def rules(self, connection: Connection, track_id: int) -> JudgingRules:
-        return ranked_entries.judging_rules_of(connection, track_id, at=self.at)
+        return ranked_entries.load_judging_rules(connection, track_id, at=self.at)
 
     def _judged(self, connection: Connection, track_id: int) -> JudgedEntries:
         rules = self.rules(connection, track_id)
@@ -83,7 +83,7 @@ class PastBoard:
         """The columns at that moment. An entry that was measured again later has its newest measurement from before. An
         entry that was first measured later is missing."""
         if rescoring.has_switched_since(connection, track_id, self.at):  # other measurements counted then
-            return ranked_entries.columns_of(connection, track_id, at=self.at)
+            return ranked_entries.load_columns(connection, track_id, at=self.at)
         current, moment = self.current[track_id], ranked_entries.to_microseconds(self.at)
         unchanged = current.measured_at <= moment
         measured_later = current.ref[~unchanged]
@@ -91,12 +91,12 @@ class PastBoard:
             return current.before(moment, self._superseded(connection, track_id))
         if not len(measured_later):
             return current
-        earlier = ranked_entries.columns_of(connection, track_id, refs=measured_later.tolist(), at=self.at)
+        earlier = ranked_entries.load_columns(connection, track_id, refs=measured_later.tolist(), at=self.at)
         return current.take(unchanged).updated_with(earlier)
 
     def _superseded(self, connection: Connection, track_id: int) -> EntryColumns:
         if track_id not in self.superseded:
-            self.superseded[track_id] = ranked_entries.superseded_columns_of(connection, track_id)
+            self.superseded[track_id] = ranked_entries.load_superseded_columns(connection, track_id)
         return self.superseded[track_id]
 
 

@@ -14,16 +14,16 @@ from sqlalchemy.orm import Session
 
 from scorer.db import rescoring
 from scorer.db.leaderboard import board_details
-from scorer.db.leaderboard.ranked_entries import final_as_of, judged_of, picks_of
+from scorer.db.leaderboard.ranked_entries import final_as_of, load_judged_entries, load_picks
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board_cache import BoardTracks
 from scorer.lifecycle import TrackKind
 from scorer.ranking.columns import Ints
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.ranking.vectorised import BoardListing, RankedBoard, finals_of, order_of
+from scorer.ranking.vectorised import BoardListing, RankedBoard, choose_finals, rank_entries
 
 
-def rows_of(
+def load_listing(
     session: Session,
     state: BoardTracks,
     kind: TrackKind,
@@ -33,16 +33,16 @@ def rows_of(
 ) -> BoardListing:
     """A track's board: of late entries (``late``), or at a past moment (``at``)."""
     if at is None:
-        return ranked_board_of(session, state, kind, late=late)
-    cache = board_cache.cache_of(session)
+        return load_ranked_board(session, state, kind, late=late)
+    cache = board_cache.find_cache(session)
     if cache is not None:
         return cache.past_listing(state, kind, late=late, at=at)
     return read_ranked_board(session, state, kind, late=late, at=at)
 
 
-def day_start_rows_of(session: Session, state: BoardTracks, kind: TrackKind, *, at: datetime) -> BoardListing:
+def load_day_start_listing(session: Session, state: BoardTracks, kind: TrackKind, *, at: datetime) -> BoardListing:
     """A track's board when the day began (``at``). The process's cache, if there is one, always has it."""
-    cache = board_cache.cache_of(session)
+    cache = board_cache.find_cache(session)
     if cache is not None:
         refreshed = board_cache.has_snapshot(session, state.competition)
         return cache.day_start_listing(state, kind, at, refreshed=refreshed)
@@ -59,14 +59,14 @@ def teams_named(
 ) -> Ints:
     """The ids of the teams on a board with ``text`` in their name, ignoring case and comparing in NFKC. Names are those
     of the moment ``at``."""
-    cache = board_cache.cache_of(session)
+    cache = board_cache.find_cache(session)
     if cache is not None and at is None:
         return cache.teams_named(state, text, listing.teams)
     found = board_details.teams_named(session, state.competition.id, text, at=at)
     return np.intersect1d(np.array(list(found), np.int64), listing.teams)
 
 
-def ranked_board_of(
+def load_ranked_board(
     session: Session,
     state: BoardTracks,
     kind: TrackKind,
@@ -78,7 +78,7 @@ def ranked_board_of(
 
     Threads share its columns: read them, never write to them.
     """
-    cache = board_cache.cache_of(session)
+    cache = board_cache.find_cache(session)
     if cache is not None:
         refreshed = board_cache.has_snapshot(session, state.competition)
         return cache.ranked_board(state, kind, late=late, refreshed=refreshed)
@@ -106,30 +106,30 @@ def read_ranked_board(
         at = final_as_of(connection, state.competition.id, at=at) or at
 
     def judged_on(track_id: int) -> JudgedEntries:
-        judged = judged_of(connection, track_id, at=at, campaigns=campaigns)
+        judged = load_judged_entries(connection, track_id, at=at, campaigns=campaigns)
         return judged.under(taus[track_id]) if track_id in taus else judged
 
     judged = judged_on(state.tracks[kind].id)
     if kind == "private":
         public = judged_on(state.tracks["public"].id)
-        picks = picks_of(connection, state.competition.id, at=at)
-        judged = judged.with_finals(finals_of(public, picks, state.competition.final_picks))
-    return order_of(judged, late=late)
+        picks = load_picks(connection, state.competition.id, at=at)
+        judged = judged.with_finals(choose_finals(public, picks, state.competition.final_picks))
+    return rank_entries(judged, late=late)
 
 
-def terms_names(session: Session, track_id: int, listing: BoardListing, *, at: datetime | None) -> dict[int, str]:
-    """Names for ``listing.terms``, the most common first: the scorer version, and the references and extractor if they
-    differ. For a track's board at the moment ``at``."""
-    if not listing.terms:
+def name_conditions(session: Session, track_id: int, listing: BoardListing, *, at: datetime | None) -> dict[int, str]:
+    """Names for ``listing.conditions``, the most common first: the scorer version, and the references and extractor if
+    they differ. For a track's board at the moment ``at``."""
+    if not listing.conditions:
         return {}
-    made_by = rescoring.terms_by_entry(session, track_id, list(listing.terms.values()), at=at)
+    made_by = rescoring.load_conditions(session, track_id, list(listing.conditions.values()), at=at)
     references_differ = len({entry.references for entry in made_by.values()}) > 1
     extractors_differ = len({entry.extractor for entry in made_by.values()}) > 1
 
-    def name(terms: rescoring.Terms) -> str:
-        parts = [f"scorer version {terms.scorer_version}"]
-        parts += [f"references {terms.references}"] if references_differ else []
-        parts += [terms.extractor] if extractors_differ else []
+    def name(conditions: rescoring.MeasurementConditions) -> str:
+        parts = [f"scorer version {conditions.scorer_version}"]
+        parts += [f"references {conditions.references}"] if references_differ else []
+        parts += [conditions.extractor] if extractors_differ else []
         return ", ".join(parts)
 
-    return {terms: name(made_by[ref]) for terms, ref in listing.terms.items()}
+    return {conditions: name(made_by[ref]) for conditions, ref in listing.conditions.items()}

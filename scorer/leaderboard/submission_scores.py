@@ -13,7 +13,7 @@ from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.leaderboard import explanations
-from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
@@ -37,7 +37,7 @@ class JudgedMeasurement:
     """Why the score is what it is, in a sentence."""
 
 
-def measurements_of(
+def load_measurements(
     session: Session, submission: Submission, account: Account | None, *, ranked: bool
 ) -> list[JudgedMeasurement]:
     """The measurements that this person (None: a visitor) may see: public ones, and private ones after publication.
@@ -51,17 +51,17 @@ def measurements_of(
 def measurements_by_ref(
     session: Session, entries: Sequence[Submission], account: Account | None, *, ranked: bool, for_review: bool = False
 ) -> dict[int, list[JudgedMeasurement]]:
-    """:func:`measurements_of` for entries of one competition, by ref. ``for_review`` includes private ones. Without
+    """:func:`load_measurements` for entries of one competition, by ref. ``for_review`` includes private ones. Without
     ranks, the number of queries does not grow with the number of entries."""
     judged: dict[int, list[JudgedMeasurement]] = {entry.ref: [] for entry in entries}
     if not entries:
         return judged
-    boards = competitions.boards_of(session, entries[0].competition)
+    boards = competitions.load_boards(session, entries[0].competition)
     may_see_private = for_review or boards.published or is_organizer(account, boards.competition.id)
     for kind in TRACK_KINDS:
         if kind == "private" and not may_see_private:
             continue
-        scores = board_details.measured_scores_of(session, boards.tracks[kind].id, list(judged))
+        scores = board_details.load_measured_scores(session, boards.tracks[kind].id, list(judged))
         for entry in entries:
             if entry.ref in scores:
                 ranks = _ranks(session, entry, boards, kind=kind) if ranked else (None, None)
@@ -81,5 +81,5 @@ def _judged(
 def _ranks(
     session: Session, submission: Submission, boards: CompetitionBoards, *, kind: TrackKind
 ) -> tuple[int | None, int | None]:
-    board = ranked_board_of(session, boards, kind, late=submission.late)
-    return board.rank_of(submission.ref), board.would_be_rank(submission.ref)
+    board = load_ranked_board(session, boards, kind, late=submission.late)
+    return board.find_entry_rank(submission.ref), board.would_be_rank(submission.ref)

@@ -18,7 +18,7 @@ from scorer.db.evidence.evidence import newest_evidence_id
 from scorer.db.leaderboard import board_details, standard_errors
 from scorer.db.leaderboard.ranked_entries import final_as_of
 from scorer.db.tables import Account
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import load_listing
 from scorer.leaderboard.standings import change_counts
 from scorer.lifecycle import TrackKind
 from scorer.ranking.awards import MEDALS, Awards
@@ -117,7 +117,7 @@ def board_uncertainty(
     places = _places(session, state.awards_on(kind), compared)
     if _shows_audits(session, state, account):
         refs = compared.refs[:MAX_PLACES]
-        others = generators.refs_of_other_generators(session, refs)
+        others = generators.load_refs_with_other_generator(session, refs)
         places = [replace(place, other_generator=ref in others) for place, ref in zip(places, refs, strict=True)]
     return BoardUncertainty(
         competition=state.competition.slug,
@@ -144,10 +144,8 @@ def uncertain_places(session: Session, state: CompetitionState, kind: TrackKind)
 def award_boundaries(session: Session, state: CompetitionState) -> list[AwardBoundary]:
     """The ranks at which medals and prizes of the private board are decided, best first. Reads only the entries at
     these ranks."""
-    listing = rows_of(session, state, "private")
-    ranks = {
-        place for rank in _awards_of_boundaries(state.awards) for place in (rank, rank + 1) if place <= len(listing)
-    }
+    listing = load_listing(session, state, "private")
+    ranks = {place for rank in _boundary_awards(state.awards) for place in (rank, rank + 1) if place <= len(listing)}
     return _boundaries(
         state.awards, _read(session, state, "private", listing=listing, ranks=np.array(sorted(ranks), np.int64))
     )
@@ -165,7 +163,7 @@ class _Compared:
 
 
 def _first_entries(session: Session, state: CompetitionState, kind: TrackKind) -> tuple[BoardListing, _Compared]:
-    listing = rows_of(session, state, kind)
+    listing = load_listing(session, state, kind)
     return listing, _read(
         session, state, kind, listing=listing, ranks=np.arange(1, min(len(listing), MAX_COMPARED) + 1)
     )
@@ -178,7 +176,7 @@ def _read(
     entry = judged.columns.take(rows)
     refs: list[int] = entry.ref.tolist()
     at = final_as_of(session.connection(), state.competition.id) if kind == "private" else None
-    errors = standard_errors.fid_errors_of(session, state.tracks[kind].id, refs, at=at)
+    errors = standard_errors.load_fid_errors(session, state.tracks[kind].id, refs, at=at)
     fid_se = np.array([errors.get(ref, np.nan) for ref in refs])
     scores = MeasuredScores(
         fid=entry.fid,
@@ -198,7 +196,7 @@ def _places(session: Session, awards: Awards, compared: _Compared) -> list[Uncer
     inside = rank_probabilities(compared.scores, [awards.medals[medal] for medal in medals])[shown]
     won = np.diff(inside, axis=1, prepend=0.0).tolist()
     first, last = rank_intervals(compared.scores)
-    names = board_details.names_of_entries(session, compared.refs[shown])
+    names = board_details.load_entry_names(session, compared.refs[shown])
     scores = compared.scores
     columns = (
         *(compared.ranks, compared.shown, scores.standard_error, *scores.intervals, scores.borderline),
@@ -224,11 +222,11 @@ def _places(session: Session, awards: Awards, compared: _Compared) -> list[Uncer
 
 
 def _boundaries(awards: Awards, compared: _Compared) -> list[AwardBoundary]:
-    place_of = {rank: place for place, rank in enumerate(compared.ranks.tolist())}
+    positions = {rank: place for place, rank in enumerate(compared.ranks.tolist())}
     boundaries = []
-    for rank, won in sorted(_awards_of_boundaries(awards).items()):
-        if rank in place_of and rank + 1 in place_of:
-            apart = compared.scores.separation(place_of[rank], place_of[rank + 1])
+    for rank, won in sorted(_boundary_awards(awards).items()):
+        if rank in positions and rank + 1 in positions:
+            apart = compared.scores.separation(positions[rank], positions[rank + 1])
             boundaries.append(
                 AwardBoundary(
                     *(rank, won, apart.difference, apart.standard_error, apart.in_standard_errors),
@@ -238,7 +236,7 @@ def _boundaries(awards: Awards, compared: _Compared) -> list[AwardBoundary]:
     return boundaries
 
 
-def _awards_of_boundaries(awards: Awards) -> dict[int, list[str]]:
+def _boundary_awards(awards: Awards) -> dict[int, list[str]]:
     """The awards that no later rank wins, by rank."""
     won: dict[int, list[str]] = defaultdict(list)
     for prize in awards.prizes:
@@ -252,14 +250,14 @@ def _awards_of_boundaries(awards: Awards) -> dict[int, list[str]]:
 def shared_images(session: Session, refs: Sequence[int]) -> list[SharedImages]:
     """The pairs of entries that share images, as positions in ``refs``: pairs with equal pixel hashes, and pairs of
     different teams found to share some images, possibly altered."""
-    place_of = {ref: place for place, ref in enumerate(refs)}
+    positions = {ref: place for place, ref in enumerate(refs)}
     shares = {
-        (place_of[later], place_of[earlier]): min(1.0, share)
-        for (later, earlier), share in standard_errors.shares_of(session, refs).items()
+        (positions[later], positions[earlier]): min(1.0, share)
+        for (later, earlier), share in standard_errors.load_shares(session, refs).items()
     }
     groups: dict[str, list[int]] = defaultdict(list)
-    for ref, pixels in standard_errors.pixel_hashes_of(session, refs).items():
+    for ref, pixels in standard_errors.load_pixel_hashes(session, refs).items():
         groups[pixels].append(ref)
     for equal in groups.values():
-        shares |= {(place_of[one], place_of[other]): 1.0 for other, one in combinations(sorted(equal), 2)}
+        shares |= {(positions[one], positions[other]): 1.0 for other, one in combinations(sorted(equal), 2)}
     return [SharedImages(*pair, share) for pair, share in sorted(shares.items())]

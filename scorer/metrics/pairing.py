@@ -72,9 +72,9 @@ class Pairing:
     def __init__(self, own: Features, other: Features | None = None) -> None:
         self.is_single_set = other is None
         other = own if other is None else other
-        for features, whose in ((own, "generated"), (other, "reference")):
-            require_matrix(features, whose)
-            require_finite(features, whose)
+        for features, name in ((own, "generated"), (other, "reference")):
+            require_matrix(features, name)
+            require_finite(features, name)
         require_same_dimension(own.shape[1], other.shape[1])
         self.own = own
         self.other = other

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 def product_threads() -> int:
     """The number of threads for matrix products in this process."""
-    return _threads_of(_controller())
+    return _count_threads(_controller())
 
 
 def _controller() -> ThreadpoolController:
@@ -27,7 +27,7 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _threads_of(controller: ThreadpoolController) -> int:
+def _count_threads(controller: ThreadpoolController) -> int:
     return max([library["num_threads"] for library in controller.select(user_api="blas").info()], default=1)
 
 
@@ -35,7 +35,7 @@ def map_parts(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iter
     """Call the function with each part, and yield the results in the order of the parts. A result must not depend on
     the earlier parts."""
     controller = _controller()
-    threads = _threads_of(controller)
+    threads = _count_threads(controller)
 
     def alone() -> None:
         controller.limit(limits=1)  # OpenMP's limit is the calling thread's own

@@ -31,13 +31,13 @@ class MetricsFile(MmapedDict):
             Path(filename).unlink()  # readers would take an empty file for a damaged one
         memory = os.memfd_create("metrics")
         try:
-            super().__init__(_path_of(memory))  # type: ignore[no-untyped-call]
+            super().__init__(_descriptor_path(memory))  # type: ignore[no-untyped-call]
         finally:
             os.close(memory)
 
     def _init_value(self, key: str) -> None:
         if self._used + len(key.encode()) + ENTRY_BYTES > self._capacity and not _has_room(
-            _path_of(self._f.fileno()), 2 * self._capacity
+            _descriptor_path(self._f.fileno()), 2 * self._capacity
         ):
             memory = os.fdopen(os.memfd_create("metrics"), "a+b")
             memory.write(self._m[:])
@@ -47,7 +47,7 @@ class MetricsFile(MmapedDict):
         super()._init_value(key)  # type: ignore[no-untyped-call]
 
 
-def _path_of(descriptor: int) -> str:
+def _descriptor_path(descriptor: int) -> str:
     return f"/proc/self/fd/{descriptor}"
 
 

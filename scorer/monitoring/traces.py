@@ -67,7 +67,7 @@ def end_traces() -> None:
         shut_down()
 
 
-def trace_id_of(submission_id: str) -> int:
+def compute_trace_id(submission_id: str) -> int:
     """Return the id of an entry's trace: the first 128 bits of the SHA-256 of its public id."""
     return int.from_bytes(hashlib.sha256(submission_id.encode()).digest()[:16])
 
@@ -117,7 +117,7 @@ def _entry_span(
     links: list[Link] | None = None,
 ) -> Iterator[Span]:
     """A span without a parent: the first span of a trace, or a further span of an entry's trace."""
-    token = _trace_id.set(trace_id_of(submission_id) if submission_id is not None else None)
+    token = _trace_id.set(compute_trace_id(submission_id) if submission_id is not None else None)
     try:
         with _tracer().start_as_current_span(
             name,

@@ -44,7 +44,7 @@ def deliver(mail: Mail, url: str, sender: str, *, site: str) -> None:
     A password is only sent over TLS or to this machine. Raises ``Unavailable`` if the server accepts no mail at all,
     ``MailRefused`` or ``MailUncertain`` for this mail.
     """
-    content = message_of(mail, sender, site).as_bytes(policy=CONTENT_POLICY)
+    content = build_message(mail, sender, site).as_bytes(policy=CONTENT_POLICY)
     with _session(url) as server:
         with _unavailability():
             _begin_mail(server, sender)
@@ -148,7 +148,7 @@ def _log_in(server: smtplib.SMTP, url: SplitResult, *, safe: bool) -> None:
     server.login(unquote(url.username or ""), unquote(url.password or ""))
 
 
-def message_of(mail: Mail, sender: str, site: str) -> EmailMessage:
+def build_message(mail: Mail, sender: str, site: str) -> EmailMessage:
     """Return the mail as a MIME message. Its Message-ID is stable, so receivers can recognise a duplicate."""
     message = EmailMessage(CONTENT_POLICY)
     message["From"] = sender

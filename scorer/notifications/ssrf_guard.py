@@ -28,14 +28,14 @@ class NotPublicAddress(Exception):
         super().__init__(f"The name {host} has no address on the public network.")
 
 
-async def public_address_of(host: str, *, local: bool) -> str:
+async def resolve_public_address(host: str, *, local: bool) -> str:
     """Return an address of ``host``; :class:`NotPublicAddress` unless all its addresses are public.
 
     ``local``: allow all addresses. A name with public and private addresses is treated as an attack. Send the request
     to the returned address, not to the name, which may resolve to another address the next time.
     """
     try:
-        addresses = await _addresses_of(host)
+        addresses = await _resolve_host(host)
     except (OSError, UnicodeError) as error:
         raise NotPublicAddress(host) from error
     if not addresses or not (local or all(map(is_public, addresses))):
@@ -43,7 +43,7 @@ async def public_address_of(host: str, *, local: bool) -> str:
     return addresses[0]
 
 
-async def _addresses_of(host: str) -> list[str]:
+async def _resolve_host(host: str) -> list[str]:
     """Look up the addresses of a host in a separate thread.
 
     Cancelling the look-up ends the wait immediately. With the event loop's executor it would last until the resolver

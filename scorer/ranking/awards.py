@@ -24,7 +24,7 @@ class Awards(NamedTuple):
     prizes: Sequence[Mapping[str, object]] = ()
     """The ``place`` and the ``amount`` of each prize."""
 
-    def of_rank(self, rank: int) -> Award:
+    def find_award(self, rank: int) -> Award:
         """The medal and the prize of a rank; 0 is no rank and wins nothing."""
         if rank == 0:
             return Award()

@@ -84,7 +84,7 @@ class EntryColumns:
     """The standard error of ``distance``; nan if there is none."""
     copied_share: Floats
     late: Flags
-    terms: Ints
+    conditions: Ints
     """The scorer version and references it was measured with, as a number: equal numbers mean equal terms."""
 
     def __len__(self) -> int:

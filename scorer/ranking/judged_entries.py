@@ -68,16 +68,16 @@ class JudgedEntries:
     @property
     def tau(self) -> Floats:
         """The threshold of each entry: 0 for exempt entries."""
-        return self._tau_of(self.is_exempt)
+        return self._entry_taus(self.is_exempt)
 
-    def _tau_of(self, is_exempt: Flags) -> Floats:
+    def _entry_taus(self, is_exempt: Flags) -> Floats:
         return np.where(is_exempt, 0.0, self.rules.tau)
 
     @cached_property
     def penalised(self) -> Flags:
         """Whether each entry is below its threshold."""
         return in_blocks(
-            lambda distance, exempt: np.asarray(is_penalised(distance, self._tau_of(exempt))),
+            lambda distance, exempt: np.asarray(is_penalised(distance, self._entry_taus(exempt))),
             self.columns.distance,
             self.is_exempt,
         )
@@ -104,7 +104,7 @@ class JudgedEntries:
 
     def _mifid(self, *columns: Any) -> Floats:
         fid, distance, is_exempt, copied_share = columns
-        tau = self._tau_of(is_exempt)
+        tau = self._entry_taus(is_exempt)
         return np.asarray(mifid(fid, distance, tau, self.rules.epsilon, copied_share=copied_share))
 
     @cached_property
@@ -131,12 +131,12 @@ class JudgedEntries:
         """The same entries, with only ``finals`` counting. Everything independent of that is computed only once."""
         return self._changed(INDEPENDENT_OF_FINALS, finals=finals)
 
-    def _changed(self, kept: frozenset[str], **changes: Any) -> "JudgedEntries":
+    def _changed(self, names: frozenset[str], **changes: Any) -> "JudgedEntries":
         other = replace(self, **changes)
-        other.__dict__.update({name: getattr(self, name) for name in kept})
+        other.__dict__.update({name: getattr(self, name) for name in names})
         return other
 
-    def row_of(self, ref: int) -> int | None:
+    def find_row(self, ref: int) -> int | None:
         """The row of an entry; None if it is not among these."""
         row = int(np.searchsorted(self.columns.ref, ref))
         return row if row < len(self.columns) and self.columns.ref[row] == ref else None

@@ -18,7 +18,7 @@ class RankMoves(NamedTuple):
     def take(self, places: Ints | Flags | slice) -> "RankMoves":
         return RankMoves(*(column[places] for column in self))
 
-    def of_first(self, last: int) -> "RankMoves":
+    def take_first(self, last: int) -> "RankMoves":
         """The moves that start or end at a rank up to ``last``."""
         return self.take(((self.before > 0) & (self.before <= last)) | ((self.after > 0) & (self.after <= last)))
 

@@ -28,7 +28,7 @@ class BoardRow:
     fid: float
     memorization_distance: float
     penalised: bool
-    terms: int
+    conditions: int
     """The scorer version and references it was measured with, as a number."""
 
 
@@ -55,15 +55,15 @@ class BoardListing:
         return teams[order], order
 
     @cached_property
-    def terms(self) -> Mapping[int, int]:
+    def conditions(self) -> Mapping[int, int]:
         """The terms with which ranked entries and benchmarks were measured, the most frequent first, each with the ref
         of one entry; empty if all were measured with the same terms."""
         entry = self.judged.columns
         shown = np.concatenate([self.rows, self.benchmarks])
-        terms = entry.terms[shown]
-        if not len(terms) or (terms == terms[0]).all():
+        conditions = entry.conditions[shown]
+        if not len(conditions) or (conditions == conditions[0]).all():
             return {}
-        values, first, counts = np.unique(terms, return_index=True, return_counts=True)
+        values, first, counts = np.unique(conditions, return_index=True, return_counts=True)
         order = np.lexsort((values, -counts))
         return dict(zip(values[order].tolist(), entry.ref[shown[first[order]]].tolist(), strict=True))
 
@@ -80,9 +80,9 @@ class BoardListing:
         for after in range(0, len(self), STREAMED_ROWS):
             yield from self.page(after, STREAMED_ROWS)
 
-    def row_of_team(self, team: int) -> BoardRow | None:
+    def find_team_row(self, team: int) -> BoardRow | None:
         """The row of a team; None if it has no rank."""
-        return next(iter(self.at_ranks(self.ranks_of_teams(np.array([team], np.int64)))), None)
+        return next(iter(self.at_ranks(self.sorted_ranks(np.array([team], np.int64)))), None)
 
     def unranked(self, rows: Ints) -> list[BoardRow]:
         """The board rows of benchmarks, copies or disqualified entries."""
@@ -90,7 +90,7 @@ class BoardListing:
 
     def _board_rows(self, ranks: Ints, rows: Ints) -> list[BoardRow]:
         judged, entry = self.judged, self.judged.columns
-        columns = (entry.ref, judged.team, judged.score, entry.fid, entry.distance, judged.penalised, entry.terms)
+        columns = (entry.ref, judged.team, judged.score, entry.fid, entry.distance, judged.penalised, entry.conditions)
         values = zip(ranks.tolist(), *(column[rows].tolist() for column in columns), strict=True)
         return [BoardRow(*row) for row in values]
 
@@ -110,17 +110,17 @@ class BoardListing:
         """The ids of all teams that the board lists, sorted."""
         return distinct(self.judged.team[self.listed])
 
-    def rank_of_team(self, team: int) -> int | None:
+    def find_team_rank(self, team: int) -> int | None:
         """The rank of a team; None if it has none."""
-        ranks = self.ranks_of_teams(np.array([team], np.int64))
+        ranks = self.sorted_ranks(np.array([team], np.int64))
         return int(ranks[0]) if len(ranks) else None
 
-    def ranks_of_teams(self, wanted: Ints) -> Ints:
+    def sorted_ranks(self, wanted: Ints) -> Ints:
         """The ranks of the teams that have one, in ascending order."""
-        ranks = self.rank_of_each(wanted)
+        ranks = self.find_ranks(wanted)
         return np.sort(ranks[ranks > 0])
 
-    def rank_of_each(self, wanted: Ints) -> Ints:
+    def find_ranks(self, wanted: Ints) -> Ints:
         """The rank of each team; 0 without one."""
         teams, order = self._by_team
         positions, has_rank = positions_in(teams, wanted)
@@ -128,10 +128,10 @@ class BoardListing:
         ranks[has_rank] = order[positions[has_rank]] + 1
         return ranks
 
-    def rank_of(self, ref: int) -> int | None:
+    def find_entry_rank(self, ref: int) -> int | None:
         """The rank that an entry holds for its team; None unless it is the team's best."""
-        row = self.judged.row_of(ref)
-        rank = None if row is None else self.rank_of_team(int(self.judged.team[row]))
+        row = self.judged.find_row(ref)
+        rank = None if row is None else self.find_team_rank(int(self.judged.team[row]))
         return rank if rank is not None and self.rows[rank - 1] == row else None
 
     def compacted(self) -> "BoardListing":
@@ -149,7 +149,7 @@ class RankedBoard(BoardListing):
     def would_be_rank(self, ref: int) -> int | None:
         """The rank that the entry ``ref`` would have as its team's only entry; None if it could have none."""
         judged = self.judged
-        row = self.judged.row_of(ref)
+        row = self.judged.find_row(ref)
         if row is None or not judged.can_rank[row] or judged.is_benchmark[row]:
             return None
         low = 0
@@ -157,27 +157,27 @@ class RankedBoard(BoardListing):
         while low < high:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if judged.key(self.rows[middle]) < judged.key(row) else (low, middle)
-        own = self.rank_of_team(int(judged.team[row]))
+        own = self.find_team_rank(int(judged.team[row]))
         return low + 1 - (own is not None and own <= low)
 
 
-def order_of(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
+def rank_entries(judged: JudgedEntries, *, late: bool = False) -> RankedBoard:
     """Rank a track's entries, in time or ``late``. Defined by :func:`tests.pure.ranking.specification.standings`, and
     with ``finals`` by :func:`tests.pure.ranking.specification.final_standings`.
     """
     on_board = (judged.columns.late == late) & judged.counts
     rankable = on_board & judged.can_rank
     is_benchmark = judged.is_benchmark
-    best = _sorted(judged, _best_of_each(judged, rankable & ~is_benchmark))
-    benchmarks = _sorted(judged, _best_of_each(judged, (judged.can_rank & is_benchmark)))
+    best = _sorted(judged, _best_rows(judged, rankable & ~is_benchmark))
+    benchmarks = _sorted(judged, _best_rows(judged, (judged.can_rank & is_benchmark)))
     has_rank = _teams_with(judged, rankable)
     disqualified = on_board & judged.is_disqualified & ~has_rank[judged.codes[0]]
     has_other = _teams_with(judged, on_board & (judged.is_disqualified | ~judged.is_copy))
     copies = on_board & ~has_other[judged.codes[0]]
-    return RankedBoard(judged, best, benchmarks, _newest_of_each(judged, copies), _newest_of_each(judged, disqualified))
+    return RankedBoard(judged, best, benchmarks, _newest_rows(judged, copies), _newest_rows(judged, disqualified))
 
 
-def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> FinalPicks:
+def choose_finals(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> FinalPicks:
     """The final entries of each team: its measured picks, or its ``max_finals`` best public entries
     (:func:`tests.pure.ranking.specification.final_refs`).
     """
@@ -189,13 +189,13 @@ def finals_of(public: JudgedEntries, picks: FinalPicks, max_finals: int) -> Fina
     has_picks = is_among(public.team, distinct(public.team[is_final]))
     remaining = eligible & ~has_picks & np.isfinite(public.score)
     for _ in range(max_finals):
-        best = _best_of_each(public, remaining)
+        best = _best_rows(public, remaining)
         is_final[best] = True
         remaining[best] = False
     return FinalPicks(public.columns.ref[is_final], public.team[is_final])
 
 
-def best_of(public: JudgedEntries, count: int) -> Ints:
+def find_best(public: JudgedEntries, count: int) -> Ints:
     """The refs of the ``count`` best scored entries in time, best first, ignoring rulings."""
     rows = np.flatnonzero(np.isfinite(public.score) & ~public.is_benchmark & ~public.columns.late)
     return public.columns.ref[_sorted(public, rows)[:count]]
@@ -209,7 +209,7 @@ def _teams_with(judged: JudgedEntries, rows: Flags) -> Flags:
     return has_row
 
 
-def _best_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
+def _best_rows(judged: JudgedEntries, rows: Flags) -> Ints:
     """The row of each team's best entry, in no order. Only entries that share their team's best score are sorted."""
     codes, count = judged.codes
     best = np.full(count, np.inf)
@@ -234,7 +234,7 @@ def _sorted(judged: JudgedEntries, rows: Ints) -> Ints:
     return in_order
 
 
-def _newest_of_each(judged: JudgedEntries, rows: Flags) -> Ints:
+def _newest_rows(judged: JudgedEntries, rows: Flags) -> Ints:
     """The newest of each team's rows, in the order of acceptance. Rows are in the order of ref."""
     newest_first = np.flatnonzero(rows)[::-1]
     newest = newest_first[np.unique(judged.codes[0][newest_first], return_index=True)[1]]

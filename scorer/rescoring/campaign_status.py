@@ -39,35 +39,35 @@ class CampaignStatus:
     difference: MeasuredDifference
 
 
-def campaign_of(session: Session, state: CompetitionState, campaign_id: int) -> RescoringCampaign:
+def find_campaign(session: Session, state: CompetitionState, campaign_id: int) -> RescoringCampaign:
     """The campaign of a competition with this id. ``NotFound`` if there is none."""
-    for campaign in rescoring.campaigns_of(session, state.competition.id):
+    for campaign in rescoring.load_campaigns(session, state.competition.id):
         if campaign.id == campaign_id:
             return campaign
     raise NotFound("no-campaign", f"This competition has no rescoring campaign {campaign_id}.")
 
 
 def list_campaigns(session: Session, state: CompetitionState) -> list[CampaignStatus]:
-    return [status_of(session, campaign) for campaign in rescoring.campaigns_of(session, state.competition.id)]
+    return [load_status(session, campaign) for campaign in rescoring.load_campaigns(session, state.competition.id)]
 
 
-def status_of(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
+def load_status(session: Session, campaign: RescoringCampaign) -> CampaignStatus:
     track = session.get_one(Track, campaign.track_id, populate_existing=True)  # it may have been replaced
-    acts = rescoring.acts_of(session, campaign.id)
-    progress = job_queue.progress_of(session, campaign_id=campaign.id)
+    acts = rescoring.load_acts(session, campaign.id)
+    progress = job_queue.load_progress(session, campaign_id=campaign.id)
     return CampaignStatus(
         campaign=campaign,
         track=track,
-        state=_state_of(session, campaign, acts, waiting=progress.waiting),
+        state=_compute_state(session, campaign, acts, waiting=progress.waiting),
         acts=acts,
         **progress._asdict(),
         missing=len(rescoring.missing_entries(session, campaign)),
         without_zip=rescoring.count_without_zip(session, track.competition_id, rescoring.is_counted(track.id)),
-        difference=rescoring.difference_of(session, campaign),
+        difference=rescoring.compute_difference(session, campaign),
     )
 
 
-def _state_of(
+def _compute_state(
     session: Session, campaign: RescoringCampaign, acts: Sequence[RescoringAct], *, waiting: int
 ) -> CampaignState:
     kinds = [act.kind for act in acts]

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions import preparations
-from scorer.competitions.competition_state import CompetitionState, track_of
+from scorer.competitions.competition_state import CompetitionState, find_track
 from scorer.competitions.preparations import FeatureSpace
 from scorer.competitions.reference_sets import REFERENCE_ROLES, ReferenceRole
 from scorer.db import competitions, rescoring
@@ -25,7 +25,7 @@ from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
 from scorer.jobs.broker import send_after_commit
 from scorer.lifecycle import Queue, TrackKind
-from scorer.rescoring.campaign_status import status_of
+from scorer.rescoring.campaign_status import load_status
 from scorer.rescoring.requirements import require_not_replaced, require_state
 
 CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
@@ -51,13 +51,13 @@ def start(
 ) -> RescoringCampaign:
     """Start a campaign: its jobs wait for all other jobs, and for the preparation of its references.
 
-    ``weights``: as in :func:`scorer.competitions.preparations.space_of`. ``Conflict`` if the private track was replaced
-    meanwhile (``former-track``), the track's references are not prepared (``not-prepared``), another campaign of the
-    track has not ended (``campaign-open``), or no running worker has the weights (``no-worker-with-weights``).
-    ``Invalid`` for unknown entries, references and extractors, or without any entry.
+    ``weights``: as in :func:`scorer.competitions.preparations.find_feature_space`. ``Conflict`` if the private track
+    was replaced meanwhile (``former-track``), the track's references are not prepared (``not-prepared``), another
+    campaign of the track has not ended (``campaign-open``), or no running worker has the weights
+    (``no-worker-with-weights``). ``Invalid`` for unknown entries, references and extractors, or without any entry.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
-    track = track_of(state, wanted.track)
+    track = find_track(state, wanted.track)
     acting.session.refresh(track)
     require_not_replaced(track)
     if track.preparation_id is None or track.preparation is None or track.preparation.finished_at is None:
@@ -69,9 +69,9 @@ def start(
         raise Conflict(
             "campaign-open", f"Campaign {is_open[0].id} of this track has not ended. Switch or cancel it first."
         )
-    space = preparations.space_of_track(track, weights)
+    space = preparations.find_track_feature_space(track, weights)
     if wanted.extractor is not None:
-        space = preparations.space_of(wanted.extractor, weights)
+        space = preparations.find_feature_space(wanted.extractor, weights)
     same_space = space.extractor == track.extractor and preparations.has_weights(track.preparation, space)
     if wanted.submissions is not None and not same_space:
         raise Invalid(
@@ -79,13 +79,13 @@ def start(
         )
     preparation = track.preparation
     if wanted.references or not same_space:
-        preparation = _preparation_of(acting.session, state, wanted, space=space, now=acting.now)
+        preparation = _find_or_create_preparation(acting.session, state, wanted, space=space, now=acting.now)
         preparations.require_weights(acting.session, preparation)
     campaign = RescoringCampaign(
         track_id=track.id,
         preparation_id=preparation.id,
         former_preparation_id=track.preparation_id,
-        submission_refs=_refs_of(acting.session, state, wanted.submissions),
+        submission_refs=_load_refs(acting.session, state, wanted.submissions),
         reason=wanted.reason,
     )
     acting.add(campaign)
@@ -103,7 +103,7 @@ def start(
     return campaign
 
 
-def _preparation_of(
+def _find_or_create_preparation(
     session: Session, state: CompetitionState, wanted: NewCampaign, *, space: FeatureSpace, now: datetime
 ) -> Preparation:
     """The preparation of a new campaign's references in a feature space."""
@@ -117,13 +117,15 @@ def _preparation_of(
                 "unknown-references", f"There is no reference set with the SHA-256 {sha256}. Upload it first."
             )
         corrected[role] = reference_set
-    return preparations.preparation_of(session, state, wanted.track, space=space, now=now, corrected=corrected)
+    return preparations.find_or_create_preparation(
+        session, state, wanted.track, space=space, now=now, corrected=corrected
+    )
 
 
-def _refs_of(session: Session, state: CompetitionState, ids: Sequence[str] | None) -> list[int] | None:
+def _load_refs(session: Session, state: CompetitionState, ids: Sequence[str] | None) -> list[int] | None:
     if ids is None:
         return None
-    refs = submissions.refs_of(session, state.competition.id, ids)
+    refs = submissions.load_refs(session, state.competition.id, ids)
     unknown = [id_ for id_ in ids if id_ not in refs]
     if unknown:
         raise Invalid("unknown-entries", "These entries are not in this competition.", faults=unknown[:10])
@@ -150,7 +152,7 @@ def decide(
     ``Conflict`` as for :func:`scorer.rescoring.requirements.require_state`.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
-    require_state(status_of(acting.session, campaign), decision)
+    require_state(load_status(acting.session, campaign), decision)
     add_act(acting, state, campaign, kind=decision, reason=reason)
     if decision == "cancel":
         job_queue.cancel_jobs(acting.session, acting.now, campaign_id=campaign.id)

@@ -15,7 +15,7 @@ from scorer.leaderboard.rows import read_ranked_board
 from scorer.lifecycle import TrackKind
 from scorer.ranking.rank_moves import moves_between
 from scorer.ranking.vectorised import RankedBoard
-from scorer.rescoring.campaign_status import status_of
+from scorer.rescoring.campaign_status import load_status
 from scorer.rescoring.requirements import require_newest, require_not_replaced, require_state, require_switchable
 from scorer.rescoring.switching import tau_after
 from scorer.tuning.impact import LISTED, AwardChange, award_changes, award_moves
@@ -58,7 +58,7 @@ def preview(
     """The changes of switching a campaign on, or of undoing the switch if it is in force. Raises the errors of the
     switch, except for entries that have not been measured yet."""
     require_not_final(session, state.competition)
-    status = status_of(session, campaign)
+    status = load_status(session, campaign)
     require_not_replaced(status.track)
     undo = status.state == "in force"
     if status.state == "cancelled":

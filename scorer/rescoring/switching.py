@@ -24,7 +24,7 @@ from scorer.notifications import notices
 from scorer.notifications.notices import Kind, NoticeText
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.rescoring import campaigns
-from scorer.rescoring.campaign_status import CampaignStatus, campaign_of, status_of
+from scorer.rescoring.campaign_status import CampaignStatus, find_campaign, load_status
 from scorer.rescoring.campaigns import CampaignAct, add_act
 from scorer.rescoring.requirements import require_possible
 
@@ -42,7 +42,7 @@ def decide(
 
     ``Conflict`` as for :func:`scorer.rescoring.requirements.require_possible`; ``Invalid`` as for :func:`tau_after`.
     """
-    campaign = campaign_of(acting.session, state, campaign_id)
+    campaign = find_campaign(acting.session, state, campaign_id)
     if decision in rescoring.SWITCHES:
         _switch(acting, state, campaign, decision=decision, reason=reason, tau=tau)
     else:
@@ -63,7 +63,7 @@ def _switch(
     session, is_undone = acting.session, decision == "undo"
     competitions.lock_competition(session, state.competition.slug, share=False)
     tuning.lock_track(session, campaign.track_id)
-    status = status_of(session, campaign)
+    status = load_status(session, campaign)
     require_possible(session, state, status, kind=decision)
     chosen = tau_after(session, status, undo=is_undone, tau=tau)
     before = _judged_if_provisional(session, state)
@@ -115,7 +115,7 @@ def tau_after(session: Session, status: CampaignStatus, *, undo: bool, tau: floa
     if not undo:
         return first_tau(campaign.preparation, tau) if tau is not None or campaign.changes_space else None
     switched_at = next(act for act in status.acts if act.kind == "switch").created_at
-    thresholds = tuning.thresholds_of(session, status.track.id)
+    thresholds = tuning.load_thresholds(session, status.track.id)
     is_own = bool(thresholds) and thresholds[0].created_at == switched_at
     former = next((row.tau for row in thresholds if row.created_at < switched_at), None)
     return former if is_own or campaign.changes_space else None

@@ -12,20 +12,20 @@ from pydantic import ConfigDict
 from sqlalchemy.orm import Session
 
 from scorer.competitions import board_terms
-from scorer.competitions.appeal_windows import appeals_end, had_time_to_appeal, newest_provisional, window_of
+from scorer.competitions.appeal_windows import appeals_end, compute_window, had_time_to_appeal, newest_provisional
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
 from scorer.db.evidence.shared_images import sharing_entries
 from scorer.db.jobs.failed_jobs import failed
-from scorer.db.leaderboard.board_details import scores_of
+from scorer.db.leaderboard.board_details import load_scores
 from scorer.db.leaderboard.scores import Score
 from scorer.db.review import publication
 from scorer.db.review.flag_query import BORDERLINE_STANDARD_ERRORS, QueueState
 from scorer.db.review.publication import OpenEntries
-from scorer.db.submissions.duplicates import duplicates_of
+from scorer.db.submissions.duplicates import load_duplicates
 from scorer.findings.duplicates import shared_images_sentence
 from scorer.findings.signs import MIN_SHARE
-from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import Phase
 from scorer.ranking.columns import is_among
 from scorer.ranking.vectorised import RankedBoard
@@ -82,7 +82,7 @@ def _places(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
     scores = publication.undecided(session, state.tracks["private"].id, _winning_refs(board, last))
     words = f"Places down to rank {last} with an entry that has neither a decided label nor a ruling."
     concerns = _ranked(scores, board, _at_rank)
-    return _point_of_queue(
+    return _build_queue_point(
         state, "medals", "All winning places are reviewed", count=len(scores), words=words, concerns=concerns
     )
 
@@ -94,7 +94,7 @@ def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> C
     words = f"Places down to rank {last} with an entry labelled as memorising. A label alone does not disqualify it."
     concerns = _ranked(scores, board, _at_rank)
     title = "Every winner labelled as memorising has a ruling"
-    return _point_of_queue(state, "unruled", title, count=len(scores), words=words, concerns=concerns, tab="unruled")
+    return _build_queue_point(state, "unruled", title, count=len(scores), words=words, concerns=concerns, tab="unruled")
 
 
 def _winning_refs(board: RankedBoard, last: int) -> list[int]:
@@ -124,12 +124,12 @@ def _condemned(session: Session, state: CompetitionState, board: RankedBoard) ->
             cases.append(_Case(winner, entry.since, f"entry {entry.ref} is {what}", section, entry.id))
     title = "No winning team has another entry that is disqualified or labelled as memorising"
     words = "Teams that win with one entry but have another entry that is disqualified or labelled as memorising."
-    return _point_of_cases(session, state, board, point=("team-entries", title, words), cases=cases)
+    return _build_case_point(session, state, board, point=("team-entries", title, words), cases=cases)
 
 
 def _shared(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
     refs = _winning_refs(board, state.awards.last_winning_rank)
-    same = {(double.of, double.ref): double for double in duplicates_of(session, refs) if not double.own}
+    same = {(double.of, double.ref): double for double in load_duplicates(session, refs) if not double.own}
     pairs = sharing_entries(session, refs)
     first = came_first(session, pairs)
     cases = [
@@ -143,10 +143,10 @@ def _shared(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
             cases.append(_Case(pair.of, pair.compared_at, words, "duplicates"))
     title = "No winning entry shares images with another team"
     words = f"Winning entries that share {100 * MIN_SHARE:g} % of their images or more with another team."
-    return _point_of_cases(session, state, board, point=("shared-images", title, words), cases=cases)
+    return _build_case_point(session, state, board, point=("shared-images", title, words), cases=cases)
 
 
-def _point_of_cases(
+def _build_case_point(
     session: Session,
     state: CompetitionState,
     board: RankedBoard,
@@ -156,13 +156,15 @@ def _point_of_cases(
 ) -> ChecklistPoint:
     """A point (name, title, words) with the cases that no ruling settles, best rank first."""
     ruled = publication.last_ruled(session, [case.ref for case in cases])
-    ranked = [(board.rank_of(case.ref) or 0, case) for case in cases if not _is_since(ruled.get(case.ref), case.since)]
+    ranked = [
+        (board.find_entry_rank(case.ref) or 0, case) for case in cases if not _is_since(ruled.get(case.ref), case.since)
+    ]
     first = sorted(ranked, key=itemgetter(0))[:MAX_CONCERNS]
-    scores = scores_of(session, state.tracks["private"].id, [case.ref for _, case in first])
+    scores = load_scores(session, state.tracks["private"].id, [case.ref for _, case in first])
     concerns = [_case_at_rank(rank, case, scores[case.ref]) for rank, case in first]
     name, title, words = point
     settled = f"{words} To settle it, rule on the winning entry."
-    return _point_of_queue(state, name, title, count=len(ranked), words=settled, concerns=concerns)
+    return _build_queue_point(state, name, title, count=len(ranked), words=settled, concerns=concerns)
 
 
 def _is_since(ruled: datetime | None, since: datetime) -> bool:
@@ -178,13 +180,13 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
     near = _near_tau(board, state.awards.last_winning_rank)
     ruled = publication.last_ruled(session, near)
     open_ = [ref for ref in near if ref not in ruled]
-    scores = scores_of(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
+    scores = load_scores(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
     words = (
         f"Entries without a ruling that are within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau and win a"
         " medal or prize, or would without their penalty."
     )
     concerns = _ranked(scores.values(), board, _distance_and_tau)
-    return _point_of_queue(
+    return _build_queue_point(
         state,
         "borderline",
         "No medal or prize depends on an entry near tau",
@@ -210,7 +212,7 @@ def _near_tau(board: RankedBoard, last: int) -> list[int]:
 
 def _ranked(scores: Iterable[Score], board: RankedBoard, describe: Callable[[int, Score], str]) -> list[Concern]:
     """Concerns about ranked submissions, best first."""
-    ranked = sorted((board.rank_of(score.ref) or 0, score.ref, score) for score in scores)
+    ranked = sorted((board.find_entry_rank(score.ref) or 0, score.ref, score) for score in scores)
     return [Concern(score.id, score.team, describe(rank, score)) for rank, _, score in ranked[:MAX_CONCERNS]]
 
 
@@ -224,7 +226,7 @@ def _distance_and_tau(rank: int, score: Score) -> str:
     return f"rank {rank}, {side}: distance {score.memorization_distance:.4f}, tau {score.tau or 0.0:.4f}"
 
 
-def _point_of_queue(
+def _build_queue_point(
     state: CompetitionState,
     name: str,
     title: str,
@@ -256,7 +258,7 @@ class Checklist:
 
 def checklist(session: Session, state: CompetitionState, now: datetime, *, final: bool = True) -> Checklist:
     """All conditions for publishing the final board, or (not ``final``) the provisional one."""
-    board = ranked_board_of(session, state, "private")
+    board = load_ranked_board(session, state, "private")
     points = [
         _closed(state),
         _pending(session, state),
@@ -277,8 +279,8 @@ def checklist(session: Session, state: CompetitionState, now: datetime, *, final
 def _version(session: Session, state: CompetitionState, board: RankedBoard, *, points: Sequence[ChecklistPoint]) -> str:
     newest = (tuning.newest_threshold(session, track.id) for track in state.tracks.values())
     thresholds = [None if threshold is None else threshold.id for threshold in newest]
-    terms = board_terms.terms_of(state)
-    digest = hashlib.sha256(repr((thresholds, terms, [(point.name, point.count) for point in points])).encode())
+    rules = board_terms.list_board_rules(state)
+    digest = hashlib.sha256(repr((thresholds, rules, [(point.name, point.count) for point in points])).encode())
     judged = board.judged
     for rows in (board.rows, board.benchmarks, board.copies, board.disqualified):
         digest.update(judged.columns.ref[rows].tobytes() + judged.score[rows].tobytes() + b"|")
@@ -323,7 +325,7 @@ def _first_line(text: str | None) -> str:
 
 
 def _unscored(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
-    public = ranked_board_of(session, state, "public").judged.columns
+    public = load_ranked_board(session, state, "public").judged.columns
     # Every scored entry has a public measurement. Benchmark entries are included, because boards show them.
     in_time = public.ref[~public.late]
     refs = in_time[~is_among(in_time, board.judged.columns.ref)]
@@ -365,7 +367,7 @@ def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
 
 
 def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
-    ends = window_of(state).ends
+    ends = compute_window(state).ends
     words = "Teams can appeal against penalties and rulings for a number of days after the close."
     may_appeal = state.phase is Phase.REVIEW and ends is not None and now < ends
     if may_appeal and ends is not None:

@@ -41,11 +41,11 @@ def publish(
     """
     if published:
         _require_closed(state)
-        open_ = _lock_what_was_seen(acting.session, state, after, now=acting.now, final=final)
+        open_ = _lock_unchanged_points(acting.session, state, after, now=acting.now, final=final)
     else:
         open_ = ()
         competitions.lock_competition(acting.session, state.competition.slug, share=False)
-    former = newest_version(acts := competitions.publications_of(acting.session, state.competition.id))
+    former = newest_version(acts := competitions.load_publications(acting.session, state.competition.id))
     in_force = acts[0] if acts and acts[0].published else None
     _require_change(in_force, published=published, final=final)
     _require_override(open_, override)
@@ -88,7 +88,7 @@ def board_name(act: Publication) -> str:
     return "final" if act.final else "provisional"
 
 
-def _lock_what_was_seen(
+def _lock_unchanged_points(
     session: Session, state: CompetitionState, after: str | None, *, now: datetime, final: bool
 ) -> Sequence[ChecklistPoint]:
     """The open points. Locks the competition and both thresholds until the end of the transaction.
@@ -115,10 +115,10 @@ def _lock_what_was_seen(
 def _board_version(session: Session, state: CompetitionState, now: datetime) -> tuple[int, ...]:
     """The version of the private board and of the labels."""
     track = state.tracks["private"]
-    cache = board_cache.cache_of(session)
+    cache = board_cache.find_cache(session)
     if cache is None:
-        return board_details.version_of(session, track, beside={"label"})
-    return cache.current_snapshot(state.competition.slug, now).version(track.id, beside={"label"})
+        return board_details.compute_version(session, track, extra_kinds={"label"})
+    return cache.current_snapshot(state.competition.slug, now).version(track.id, extra_kinds={"label"})
 
 
 def _require_override(open_: Sequence[ChecklistPoint], override: str | None) -> None:
@@ -159,14 +159,14 @@ def _notify(session: Session, state: CompetitionState, act: Publication, *, form
     link = f"/competitions/{competition.slug}"
     teams = set(competing_teams(session, competition.id))
 
-    def tell(team_ids: set[int], subject: str, body: str, *, path: str) -> None:
+    def send(team_ids: set[int], subject: str, body: str, *, path: str) -> None:
         notice = NoticeText(Kind.PUBLICATION, subject, body, link + path)
         notices.notify(session, notice, act.created_at, teams=team_ids)
 
     if not act.published:
         name = board_name(former or act)
         subject = f"The {name} board of {competition.title} has been withdrawn"
-        tell(
+        send(
             teams,
             subject,
             f"The organizers withdrew the {name} board of {competition.title}. {act.reason}",
@@ -179,7 +179,7 @@ def _notify(session: Session, state: CompetitionState, act: Publication, *, form
         body += f" Teams can appeal for {competition.appeal_days} days. Ranks can change until the final board."
     body += f" {act.reason}"
     moved = teams & set(moves_since(session, state, former).team.tolist()) if former is not None else set()
-    tell(teams - moved, subject, body, path="")
+    send(teams - moved, subject, body, path="")
     if former is not None and moved:
         body += f" Your team's rank has changed since the version of {former.created_at:%Y-%m-%d %H:%M} UTC."
-        tell(moved, f"{subject}, and your rank has changed", body, path="/versions")
+        send(moved, f"{subject}, and your rank has changed", body, path="/versions")

@@ -6,8 +6,8 @@ from scorer import audit_log
 from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
 from scorer.competitions import appeal_windows, competition_roles
-from scorer.competitions.appeal_windows import Grounds
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.appeal_windows import AppealableDecision
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.newest_rows import only_row
 from scorer.db.review import rulings as rows
 from scorer.db.submissions import submissions
@@ -28,24 +28,24 @@ def rebuttal_refusal(acting: Acting, state: CompetitionState, submission: Submis
     """The error that writing a rebuttal for a submission would raise now; None if this account may write it."""
     if not is_own(acting.session, submission, acting.actor):
         return Forbidden("not-yours", "Only the team of the entry can write a rebuttal.")
-    grounds = appeal_windows.grounds_of(acting.session, state, submission)
-    if grounds is None:
+    decision = appeal_windows.find_appealable_decision(acting.session, state, submission)
+    if decision is None:
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
-    appeals = rows.appeals_of(acting.session, submission.ref)
-    if any(grounds[:2] == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
+    appeals = rows.load_appeals(acting.session, submission.ref)
+    if any(decision[:2] == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
         return Conflict("rebutted", "Your team has already written its one rebuttal against this.")
-    return _refusal_of_time(state, grounds, acting.now)
+    return _find_time_refusal(state, decision, acting.now)
 
 
-def _refusal_of_time(state: CompetitionState, grounds: Grounds, now: datetime) -> KennelError | None:
+def _find_time_refusal(state: CompetitionState, decision: AppealableDecision, now: datetime) -> KennelError | None:
     """The error if the time does not allow rebuttals on such grounds; None if it does."""
-    window = appeal_windows.window_against(state, grounds)
+    window = appeal_windows.compute_decision_window(state, decision)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
         return Conflict("review-not-begun", "You can write a rebuttal after the competition has closed.")
-    if appeal_windows.opens_again(state, grounds, now):
+    if appeal_windows.opens_again(state, decision, now):
         message = "You can appeal against a disqualification again once the provisional board is published."
         return Conflict("appeals-not-begun", message)
-    if not appeal_windows.is_open(state, grounds, now):
+    if not appeal_windows.is_open(state, decision, now):
         return Conflict("review-over", "The time for rebuttals is over.")
     return None
 
@@ -56,17 +56,17 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
     is nothing to appeal against."""
     submission = find_submission(acting.session, submission_id, acting.actor)
     submissions.lock_submission(acting.session, submission.ref)
-    state = state_of(acting.session, submission.competition.slug, acting.now)
+    state = load_state(acting.session, submission.competition.slug, acting.now)
     refusal = rebuttal_refusal(acting, state, submission)
     if refusal is not None:
         raise refusal
     if not text.strip():
         raise Invalid("no-text", "Write your rebuttal.")
-    grounds = appeal_windows.grounds_of(acting.session, state, submission)
+    decision = appeal_windows.find_appealable_decision(acting.session, state, submission)
     rebuttal = Rebuttal(
         submission_ref=submission.ref,
-        ruling_id=grounds and grounds.ruling_id,
-        track=grounds and grounds.track,
+        ruling_id=decision and decision.ruling_id,
+        track=decision and decision.track,
         team_id=merges.current_team(acting.session, submission.team_id).id,
         text=text.strip(),
     )

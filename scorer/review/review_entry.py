@@ -19,7 +19,7 @@ from scorer.db.tables import Account, EarlyLabel, ImageComparison, Label, Submis
 from scorer.db.teams.merges import current_team
 from scorer.leaderboard.explanations import why_copy
 from scorer.review import reviews
-from scorer.review.review_queue import FlaggedEntry, FlagReason, flags_of_entry
+from scorer.review.review_queue import FlaggedEntry, FlagReason, load_entry_flags
 from scorer.review.reviews import Opinions
 from scorer.review.shared_images import came_first
 
@@ -65,10 +65,10 @@ def review_entry_for(
     are included only after the reviewer's own review."""
     opinions = reviews.opinions(session, submission, reviewer)
     unblinded = opinions.own is not None or opinions.complete
-    doubles = duplicates.duplicates_of(session, [submission.ref])
+    doubles = duplicates.load_duplicates(session, [submission.ref])
     sharing = shared_images.sharing_entries(session, [submission.ref])
     return ReviewEntry(
-        flagged=flags_of_entry(session, state, reviewer, submission=submission),
+        flagged=load_entry_flags(session, state, reviewer, submission=submission),
         opinions=opinions,
         findings=evidence_reasons(session, state, submission),
         duplicates=doubles,
@@ -83,14 +83,14 @@ def review_entry_for(
 def _others(session: Session, state: CompetitionState, submission: Submission, *, unblinded: bool) -> list[OtherEntry]:
     team = current_team(session, submission.team_id)
     public = state.tracks["public"]
-    of_team = submissions.submissions_of(
+    of_team = submissions.load_submissions(
         session, submission.competition_id, team_id=team.id, before=None, limit=MAX_OTHER_ENTRIES + 1
     )
     others = []
     for other in [entry for entry in of_team if entry.ref != submission.ref][:MAX_OTHER_ENTRIES]:
         label = newest_row(session, Label, submission_ref=other.ref) if unblinded else None
         others.append(
-            OtherEntry(other, board_details.score_of(session, public.id, other.ref), label.label if label else None)
+            OtherEntry(other, board_details.load_score(session, public.id, other.ref), label.label if label else None)
         )
     return others
 

@@ -25,9 +25,9 @@ from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, Track
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Submission, Track
 from scorer.findings.duplicates import shared_images_sentence
-from scorer.findings.signs import SIGNS, Sign, sentence_of
+from scorer.findings.signs import SIGNS, Sign, find_sentence
 from scorer.leaderboard.explanations import format_distinct, why_copy
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import load_listing
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.submissions.labels import MEMORISING
 
@@ -103,7 +103,7 @@ def _sharing_sentence(values: Mapping[str, Any]) -> str:
 
 def _sign_sentence(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
     def sentence(values: Mapping[str, Any]) -> str:
-        by_track = {kind: sentence_of(sign, values["evidence"][kind]) for kind in _tracks(values, sign.name)}
+        by_track = {kind: find_sentence(sign, values["evidence"][kind]) for kind in _tracks(values, sign.name)}
         if len(by_track) > 1 and len(set(by_track.values())) == 1:
             return f"Both tracks: {next(iter(by_track.values()))}"
         return " ".join(f"{kind.capitalize()}: {text}" for kind, text in by_track.items())
@@ -240,7 +240,7 @@ def list_flagged(
     counts = Counter(place.state for place in flagged)
     chosen = [place.ref for place in flagged if place.state in states][after:]
     return FlaggedPage(
-        entries=_entries_of(session, state, query, refs=chosen[:limit]),
+        entries=_load_flagged_entries(session, state, query, refs=chosen[:limit]),
         counts={name: counts[name] for name in STATES},
         goals=[_goal(kind, [place.state for place in flagged if kind in place.wins]) for kind in TRACK_KINDS],
         more=len(chosen) > limit,
@@ -273,14 +273,14 @@ def _is_free(acting: Acting, state: CompetitionState, entry: FlaggedEntry) -> bo
     return entry.ref not in claims.claimants(acting.session, state.competition.id, acting.actor.id, now=acting.now)
 
 
-def flags_of_entry(
+def load_entry_flags(
     session: Session, state: CompetitionState, reviewer: Account, *, submission: Submission
 ) -> FlaggedEntry | None:
-    entries = _entries_of(session, state, _flag_query(session, state, reviewer), refs=[submission.ref])
+    entries = _load_flagged_entries(session, state, _flag_query(session, state, reviewer), refs=[submission.ref])
     return entries[0] if entries else None
 
 
-def _entries_of(
+def _load_flagged_entries(
     session: Session, state: CompetitionState, query: FlagQuery, *, refs: Sequence[int]
 ) -> list[FlaggedEntry]:
     """The flagged ones among the entries, in this order. Reads their duplicates, but no other entries."""
@@ -318,7 +318,7 @@ def _bounds(session: Session, state: CompetitionState, track: Track, *, last_ran
 def _winners(session: Session, state: CompetitionState, track: Track, *, last_rank: int) -> list[WinningEntry]:
     if not last_rank:
         return []
-    rows = rows_of(session, state, track.board_kind).page(0, last_rank)
+    rows = load_listing(session, state, track.board_kind).page(0, last_rank)
     return [WinningEntry(row.ref, row.rank, row.score) for row in rows]
 
 

@@ -151,7 +151,7 @@ def _close(session: Session, submission: Submission, last: Account, *, now: date
 def _deciders(session: Session, submission: Submission) -> Sequence[Account]:
     """The organizers who may decide a disagreement: those who are not among the reviewers, or all if there are none."""
     reviewers = {review.reviewer_id for review in rows.newest_reviews(session, submission.ref)}
-    organizers = competition_roles.organizers_of(session, submission.competition)
+    organizers = competition_roles.load_organizers(session, submission.competition)
     return [organizer for organizer in organizers if organizer.id not in reviewers] or organizers
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions import penalty_notices
-from scorer.competitions.competition_state import CompetitionState, lock_unless_final, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state, lock_unless_final
 from scorer.db.newest_rows import newest_row
 from scorer.db.submissions import submissions
 from scorer.db.tables import Ruling, Submission
@@ -82,7 +82,7 @@ def record_ruling(
     if notify:
         title = f"Your entry {submission.file_name} in {submission.competition.title}"
         body = f"{title} {RULING_EFFECTS[kind]}. The reason: {reason}"
-        state = state_of(acting.session, submission.competition.slug, acting.now)
+        state = load_state(acting.session, submission.competition.slug, acting.now)
         body += penalty_notices.appeal_words(acting.session, state, submission, now=acting.now)
         notify_team(acting.session, submission, "a ruling", body=body, now=acting.now)
     return ruling
@@ -109,7 +109,9 @@ def rule_on_team(
     team = find_team(acting.session, state, team_id)
     if not reason.strip():
         raise Invalid("no-reason", "Give a reason; the team will see it.")
-    entries = submissions.submissions_of(acting.session, state.competition.id, team_id=team.id, before=None, limit=None)
+    entries = submissions.load_submissions(
+        acting.session, state.competition.id, team_id=team.id, before=None, limit=None
+    )
     scored = [entry for entry in entries if entry.status == Status.SCORED]
     if not scored:
         raise Conflict("no-entries", f"The team {team.name!r} has no scored entry.")

@@ -18,7 +18,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db.review import zip_removal
 from scorer.db.review.zip_removal import RemovedZips, ZipTotal
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import load_listing
 from scorer.lifecycle import Phase
 
 
@@ -62,7 +62,7 @@ def take_zips(session: Session, slug: str, kept_days: int, *, now: datetime, lim
     delete after the commit. Empty until the board has been published for ``kept_days``."""
     # Keep others from withdrawing the board meanwhile.
     competitions.lock_competition(session, slug, share=True)
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.load_state(session, slug, now)
     published_at = _published_at(state)
     before = now - timedelta(days=kept_days)
     if published_at is None or published_at >= before:
@@ -82,4 +82,4 @@ def _published_at(state: CompetitionState) -> datetime | None:
 
 def _winners(session: Session, state: CompetitionState) -> Collection[int]:
     """The ids of the teams on winning ranks of the final board."""
-    return [row.team_id for row in rows_of(session, state, "private").page(0, state.awards.last_winning_rank)]
+    return [row.team_id for row in load_listing(session, state, "private").page(0, state.awards.last_winning_rank)]

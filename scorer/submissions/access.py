@@ -46,11 +46,13 @@ def list_submissions(
     """Return a page of the submissions of the account's team, or of all teams for organizers, newest first."""
     team_id = None
     if not is_organizer(account, state.competition.id):
-        team = members.team_of(session, state.competition.id, account.id)
+        team = members.load_team(session, state.competition.id, account.id)
         if team is None:
             return []
         team_id = team.id
-    return list(submissions.submissions_of(session, state.competition.id, team_id=team_id, before=before, limit=limit))
+    return list(
+        submissions.load_submissions(session, state.competition.id, team_id=team_id, before=before, limit=limit)
+    )
 
 
 def find_by_ref(session: Session, ref: int, account: Account) -> Submission:

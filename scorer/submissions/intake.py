@@ -66,7 +66,7 @@ def admit(
         _require_address(acting.actor, limits)
         rules.require_entrant(acting.session, state.competition, acting.actor)
     _require_bytes(declared_bytes, state, limits)
-    team = members.team_of(acting.session, state.competition.id, acting.actor.id)
+    team = members.load_team(acting.session, state.competition.id, acting.actor.id)
     if team is not None and entry.benchmark is None:
         quotas.require_quota(acting.session, state.competition, team, now=acting.now, late=late)
     wanted, benchmark = declared_bytes or 0, entry.benchmark is not None

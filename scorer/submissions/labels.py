@@ -38,7 +38,7 @@ class LabelColumns(NamedTuple):
     """1 if the entry memorises, 0 if not, nan if unknown."""
 
 
-def label_columns_of(labels: Mapping[int, LabelInfo], refs: NDArray[np.int64]) -> LabelColumns:
+def build_label_columns(labels: Mapping[int, LabelInfo], refs: NDArray[np.int64]) -> LabelColumns:
     """Return labels by ref as columns in the order of the sorted ``refs``; other labels are left out."""
     number = np.full(len(refs), -1, np.int8)
     memorising = np.full(len(refs), np.nan)
@@ -51,7 +51,7 @@ def label_columns_of(labels: Mapping[int, LabelInfo], refs: NDArray[np.int64]) -
     return LabelColumns(number, memorising)
 
 
-def label_info_of(session: Session, competition_id: int, *, early_labels: bool = False) -> dict[int, LabelInfo]:
+def load_label_info(session: Session, competition_id: int, *, early_labels: bool = False) -> dict[int, LabelInfo]:
     """Return the decided labels of a competition's submissions by ref.
 
     With ``early_labels``, submissions without a decided label have their early label.

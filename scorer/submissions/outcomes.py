@@ -63,7 +63,7 @@ def pass_check(
     if hashes_key is not None:
         shared_images.add_hashes(session, submission.ref, hashes_key, now=now)
     submissions.move_submission(session, submission.ref, from_=Status.CHECKING, to=Status.QUEUED, now=now)
-    public = competitions.tracks_of(session, submission.competition_id)["public"]
+    public = competitions.load_tracks(session, submission.competition_id)["public"]
     leases.add_job(session, Queue.SCORE, submission=submission, track_id=public.id, now=now)
     return True
 
@@ -105,7 +105,7 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     competitions.lock_competition(session, submission.competition.slug, share=True)
     if not leases.finish_job(session, claim, now):
         return False
-    campaign_id = rescoring.campaign_of_references(session, track_id, measured.provenance.get("reference"))
+    campaign_id = rescoring.find_reference_campaign(session, track_id, measured.provenance.get("reference"))
     _add_measurement(session, claim, submission, measured=measured, campaign_id=campaign_id, now=now)
     queue_evidence(session, submission, track_id, now=now)
     for campaign in rescoring.open_campaigns(session, track_id=track_id):
@@ -124,11 +124,11 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
         session.refresh(submission)
         shown_tracks.queue_entry(session, submission, now=now)
         if not submission.late:
-            private = competitions.tracks_of(session, submission.competition_id)["private"]
+            private = competitions.load_tracks(session, submission.competition_id)["private"]
             leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
         notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     elif competitions.is_published(session, submission.competition_id):
-        state = competition_state.state_of(session, submission.competition.slug, now)
+        state = competition_state.load_state(session, submission.competition.slug, now)
         penalty_notices.notify_measured(session, state, submission, now=now)
     return True
 

@@ -63,11 +63,11 @@ def status_snapshots(session: Session, seen: Mapping[int, int], *, now: datetime
             SubmissionStep(event.id, Status(event.status), event.created_at, event.reason)
         )
     finished = {ref for ref, new in steps.items() if new and new[-1].is_last}
-    progress = progress_of(session, seen.keys() - finished, now=now)
+    progress = load_progress(session, seen.keys() - finished, now=now)
     return {ref: StatusSnapshot(tuple(new), progress.get(ref, SubmissionProgress())) for ref, new in steps.items()}
 
 
-def progress_of(session: Session, refs: Collection[int], *, now: datetime) -> dict[int, SubmissionProgress]:
+def load_progress(session: Session, refs: Collection[int], *, now: datetime) -> dict[int, SubmissionProgress]:
     """Return the progress of unfinished submissions with a waiting or running public job, by ref."""
     jobs = events.public_jobs(session, refs) if refs else ()
     if not jobs:
@@ -104,7 +104,7 @@ class JobProgress:
     private_state: str | None = None
 
 
-def job_progress_of(session: Session, refs: Collection[int]) -> dict[int, JobProgress]:
+def load_job_progress(session: Session, refs: Collection[int]) -> dict[int, JobProgress]:
     """Return the progress of submissions' jobs by ref. The number of queries does not grow with the submissions."""
     if not refs:
         return {}
@@ -112,7 +112,7 @@ def job_progress_of(session: Session, refs: Collection[int]) -> dict[int, JobPro
     for job in job_queue.jobs_in_sight(session, refs):
         jobs[job.submission_ref or 0].append(job)
     waiting = [job.id for of_one in jobs.values() for job in of_one if _waits_publicly(job)]
-    positions = job_queue.positions_of(session, waiting)
+    positions = job_queue.load_positions(session, waiting)
     paused = pauses.paused_among(session, waiting)
     return {ref: _job_progress(of_one, positions, paused) for ref, of_one in jobs.items()}
 

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.newest_rows import newest_rows
 from scorer.db.submissions import signing_keys
 from scorer.db.tables import Account, SigningKey, Submission
@@ -132,7 +132,7 @@ class Receipt:
     scores: Sequence[ReceiptScore]
 
 
-def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
+def build_receipt(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
     """Return the receipt of an entry that the account may see; ``NotFound`` (``no-score``) without a score.
 
     It has private numbers only once they are published, also for organizers.
@@ -140,7 +140,7 @@ def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
     submission = access.find_submission(acting.session, submission_id, acting.actor)
     if submission.status != Status.SCORED:
         raise NotFound("no-score", f"This entry has no score. Its status is {submission.status}.")
-    state = state_of(acting.session, submission.competition.slug, acting.now)
+    state = load_state(acting.session, submission.competition.slug, acting.now)
     return Receipt(
         issuer=issuer,
         issued_at=acting.now,
@@ -157,11 +157,11 @@ def receipt_of(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
 
 
 def _public_scores(session: Session, submission: Submission, state: CompetitionState) -> list[ReceiptScore]:
-    judged = submission_scores.measurements_of(session, submission, None, ranked=True)
-    return [_score_of(measurement, state.tracks[measurement.track].extractor) for measurement in judged]
+    judged = submission_scores.load_measurements(session, submission, None, ranked=True)
+    return [_build_score(measurement, state.tracks[measurement.track].extractor) for measurement in judged]
 
 
-def _score_of(judged: JudgedMeasurement, extractor: str) -> ReceiptScore:
+def _build_score(judged: JudgedMeasurement, extractor: str) -> ReceiptScore:
     measurement = judged.measurement
     provenance = measurement.provenance
     return ReceiptScore(

@@ -18,7 +18,7 @@ from scorer.blobs import Blobs, BlobWriter, ReceivedBlob
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, Unavailable
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 from scorer.submissions import upload_reservations, uploads
 from scorer.submissions.upload_reservations import taken_over_error
 from scorer.teams.storage import UploadLimits
@@ -284,7 +284,7 @@ def take_bytes(
     ``Conflict`` while the submission is being created, and the stored error of a refused upload.
     """
     upload = rows.upload_by_id(session, upload_id)
-    if upload is None or not hmac.compare_digest(upload.put_digest or b"", digest_of(secret)):
+    if upload is None or not hmac.compare_digest(upload.put_digest or b"", hash_secret(secret)):
         raise NotFound("no-upload", "There is no such upload, or it has ended. Please begin a new one.")
     upload = uploads.find_upload(Acting(session, upload.account, now), upload_id)
     uploads.require_not_refused(upload)

@@ -151,7 +151,7 @@ def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) 
         now=now,
         usual=usual,
         states={queue: state for queue, state in states.items() if state is not None},
-        positions=job_queue.positions_of(session, [job.id for job in jobs if job.state == JobState.WAITING]),
+        positions=job_queue.load_positions(session, [job.id for job in jobs if job.state == JobState.WAITING]),
         plans=plans,
         own_turns=rows.next_own_turns(session, Queue.SCORE, checked_teams) if checked_teams else {},
     )

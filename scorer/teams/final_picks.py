@@ -20,7 +20,7 @@ from scorer.db.submissions import submissions
 from scorer.db.tables import PickSet, Submission, Team
 from scorer.errors import Conflict, Invalid
 from scorer.lifecycle import PICKABLE, Phase
-from scorer.ranking.vectorised import best_of
+from scorer.ranking.vectorised import find_best
 from scorer.teams import teams
 
 
@@ -34,7 +34,7 @@ class FinalEntries:
     """The picked submissions that have a score or may get one. Without picks, the best public submissions."""
 
 
-def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tuple[int, ...]:
+def load_picks(session: Session, team_id: int, at: datetime | None = None) -> tuple[int, ...]:
     """Return the refs of a team's picks (at the moment ``at``), in the order of picking.
 
     Empty without picks; the best public submissions then count (:func:`best_public`).
@@ -45,13 +45,13 @@ def picks_of(session: Session, team_id: int, at: datetime | None = None) -> tupl
 
 def best_public(session: Session, state: CompetitionState, team_id: int) -> tuple[int, ...]:
     """Return the refs of a team's best submissions on the public track, which count without picks, best first."""
-    refs = board_details.refs_of_team(session, team_id)
+    refs = board_details.load_team_refs(session, team_id)
     track = state.tracks["public"]
-    judged = ranked_entries.judged_of(session.connection(), track.id, refs=refs)
-    return tuple(best_of(judged, state.competition.final_picks).tolist())
+    judged = ranked_entries.load_judged_entries(session.connection(), track.id, refs=refs)
+    return tuple(find_best(judged, state.competition.final_picks).tolist())
 
 
-def final_entries_of(session: Session, state: CompetitionState, team: Team) -> FinalEntries:
+def load_final_entries(session: Session, state: CompetitionState, team: Team) -> FinalEntries:
     """Return the submissions that rank a team: its picks, or its best public submissions."""
     newest = final_picks.newest_picks(session, team.id)
     picked = submissions.submissions_by_ref(session, newest.submission_refs) if newest is not None else []
@@ -89,9 +89,9 @@ def pick(acting: Acting, slug: str, submission_ids: Sequence[str]) -> FinalEntri
             "not-pickable", "Only pick entries of your own team that have a score or may still get one.", faults=faults
         )
     chosen = [refs[submission_id] for submission_id in wanted]
-    if tuple(chosen) != picks_of(acting.session, team.id):
+    if tuple(chosen) != load_picks(acting.session, team.id):
         acting.add(PickSet(team_id=team.id, submission_refs=chosen))
-    return final_entries_of(acting.session, state, team)
+    return load_final_entries(acting.session, state, team)
 
 
 def can_be_changed(state: CompetitionState, now: datetime) -> bool:

@@ -50,7 +50,7 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
     """Ask another team to merge into the team that the actor leads; idempotent while the request is open."""
     state, roster = _asking(acting, slug)
     other = members.competing_team(acting.session, state.competition.id, name.strip())
-    other_members = members.members_of(acting.session, other.id) if other is not None else []
+    other_members = members.load_members(acting.session, other.id) if other is not None else []
     if other is None or not other_members:
         raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
     if other.id == roster.team.id:
@@ -69,7 +69,7 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
 
 def received_invitations(session: Session, state: CompetitionState, account: Account) -> Sequence[TeamInvitation]:
     """Return the open invitations to an account and to its team, oldest first."""
-    team = members.team_of(session, state.competition.id, account.id)
+    team = members.load_team(session, state.competition.id, account.id)
     return members.invitations_sent_to(
         session, state.competition.id, account.id, team_id=team.id if team is not None else None
     )
@@ -119,10 +119,10 @@ def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitatio
         return invitation.account_id == account.id
     if invitation.answered_by == account.id:
         return True  # after their answer, they are in the merged team
-    team = members.team_of(session, state.competition.id, account.id)
+    team = members.load_team(session, state.competition.id, account.id)
     if team is None or team.id != invitation.invited_team_id:
         return False
-    leader = members.members_of(session, team.id)[0]
+    leader = members.load_members(session, team.id)[0]
     if leader.id != account.id:
         raise Forbidden("leader-needed", f"Only the leader of your team, {leader.name}, can do this.")
     return True
@@ -142,11 +142,11 @@ def _close(invitation: TeamInvitation, state: str, account: Account, *, now: dat
 def _enter(acting: Acting, state: CompetitionState, team: Team) -> None:
     """Add a person to a team. They leave a team of one without submissions."""
     rules.require_entrant(acting.session, state.competition, acting.actor)
-    old = members.team_of(acting.session, state.competition.id, acting.actor.id)
+    old = members.load_team(acting.session, state.competition.id, acting.actor.id)
     members.lock_teams(acting.session, [team.id, *([old.id] if old is not None else [])])
     if old is not None and old.id == team.id:
         return
-    if old is not None and len(members.members_of(acting.session, old.id)) > 1:
+    if old is not None and len(members.load_members(acting.session, old.id)) > 1:
         raise Conflict("in-a-team", f"You are in the team {old.name!r}. Leave it first.")
     if members.has_entered(acting.session, state.competition.id, acting.actor.id):
         raise Conflict(
@@ -154,7 +154,7 @@ def _enter(acting: Acting, state: CompetitionState, team: Team) -> None:
             "You already have entries in this competition, which must move with you. Ask the leader of "
             f"{team.name!r} to propose a merge to your team.",
         )
-    teams.require_place(state, len(members.members_of(acting.session, team.id)) + 1)
+    teams.require_place(state, len(members.load_members(acting.session, team.id)) + 1)
     if old is not None:
         teams.depart(acting.session, old, acting.actor, now=acting.now)
     teams.join(acting.session, team, [acting.actor], now=acting.now)

@@ -19,7 +19,7 @@ from scorer.teams.quotas import possible_from
 
 def require_mergeable(session: Session, state: CompetitionState, team: Team, *, other: Team, now: datetime) -> None:
     """``Conflict`` if the merged team would exceed the team size or the submissions possible for a single team."""
-    teams.require_place(state, sum(len(members.members_of(session, part.id)) for part in (team, other)))
+    teams.require_place(state, sum(len(members.load_members(session, part.id)) for part in (team, other)))
     daily = state.competition.daily_limit
     opens_at = state.competition.opens_at or now
     ids = [team_id for part in (team, other) for team_id in (part.id, *absorbed_ids(session, part.id))]
@@ -43,7 +43,7 @@ def merge_teams(acting: Acting, state: CompetitionState, team: Team, *, other: T
     """Merge ``other`` permanently into ``team``, with its members and submissions."""
     members.lock_teams(acting.session, [team.id, other.id])
     require_mergeable(acting.session, state, team, other=other, now=acting.now)
-    other_members = members.members_of(acting.session, other.id)
+    other_members = members.load_members(acting.session, other.id)
     for team_id in (other.id, *absorbed_ids(acting.session, other.id)):
         acting.session.add(
             TeamMerge(

@@ -48,20 +48,20 @@ class Quota:
         return None if self.limits.daily_limit is None else max(0, self.limits.daily_limit - self.usage.charged)
 
 
-def quota_of(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Quota:
+def load_quota(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Quota:
     """Return the quota of an account's team; an account without a team has used nothing.
 
     After the close it is the quota for late submissions, if the competition accepts them.
     """
-    team = members.team_of(session, state.competition.id, account.id)
+    team = members.load_team(session, state.competition.id, account.id)
     late = takes_late(state, now)
-    usage = members.usage_of(session, team.id, now, late=late) if team is not None else NO_USAGE
+    usage = members.load_usage(session, team.id, now, late=late) if team is not None else NO_USAGE
     limits = state.competition
     moment = next_entry_at(limits, usage, now)
     return Quota(
         limits=limits,
         usage=usage,
-        refusal=refusal_of(limits, usage),
+        refusal=find_refusal(limits, usage),
         resets_at=utc_day(now)[1],
         next_entry_at=moment if late else _while_open(state, moment),
     )
@@ -69,7 +69,7 @@ def quota_of(session: Session, state: CompetitionState, account: Account, *, now
 
 def count_entries(session: Session, state: CompetitionState, account: Account) -> int:
     """Count the submissions of an account's team, in any status."""
-    team = members.team_of(session, state.competition.id, account.id)
+    team = members.load_team(session, state.competition.id, account.id)
     return 0 if team is None else members.count_submissions(session, team.id)
 
 
@@ -86,7 +86,7 @@ def require_quota(session: Session, competition: Competition, team: Team, *, now
 
     ``late``: for submissions after the close, which count separately.
     """
-    refusal = refusal_of(competition, members.usage_of(session, team.id, now, late=late))
+    refusal = find_refusal(competition, members.load_usage(session, team.id, now, late=late))
     if refusal is None:
         return
     tomorrow = utc_day(now)[1]
@@ -104,7 +104,7 @@ def require_quota(session: Session, competition: Competition, team: Team, *, now
     )
 
 
-def refusal_of(limits: Competition, usage: QuotaUsage) -> Refusal | None:
+def find_refusal(limits: Competition, usage: QuotaUsage) -> Refusal | None:
     """Return the limit that refuses one more entry; None if no limit does."""
     if usage.rejected >= limits.rejected_limit:
         return Refusal.REJECTED
@@ -120,7 +120,7 @@ def next_entry_at(limits: Competition, usage: QuotaUsage, now: datetime) -> date
 
     None at the limit of entries in progress, because their end is unknown.
     """
-    refusal = refusal_of(limits, usage)
+    refusal = find_refusal(limits, usage)
     if refusal is None:
         return now
     return None if refusal is Refusal.PENDING else utc_day(now)[1]

@@ -35,7 +35,7 @@ class UploadLimits:
     confirmed_address: bool = False
 
 
-def limits_of(settings: Settings) -> UploadLimits:
+def build_upload_limits(settings: Settings) -> UploadLimits:
     return UploadLimits(
         settings.max_upload_bytes,
         settings.max_team_bytes,
@@ -44,10 +44,10 @@ def limits_of(settings: Settings) -> UploadLimits:
     )
 
 
-def usage_of(acting: Acting, competition: Competition) -> StorageUsage:
+def load_usage(acting: Acting, competition: Competition) -> StorageUsage:
     """Return the storage that an account's team uses in a competition."""
-    team = members.team_of(acting.session, competition.id, acting.actor.id)
-    return storage.usage_of_team(
+    team = members.load_team(acting.session, competition.id, acting.actor.id)
+    return storage.load_team_usage(
         acting.session,
         competition.id,
         team.id if team is not None else None,
@@ -56,8 +56,8 @@ def usage_of(acting: Acting, competition: Competition) -> StorageUsage:
     )
 
 
-def usage_of_competition(session: Session, competition: Competition, now: datetime) -> StorageUsage:
-    return storage.usage_of_competition(session, competition.id, now)
+def load_competition_usage(session: Session, competition: Competition, now: datetime) -> StorageUsage:
+    return storage.load_competition_usage(session, competition.id, now)
 
 
 def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[str, int]]:
@@ -75,11 +75,11 @@ def require_room(
     if limits.competition is not None and wanted:
         storage.lock_quota(acting.session, competition.id)
     if limits.team is not None and not benchmark:
-        used = usage_of(acting, competition).total
+        used = load_usage(acting, competition).total
         if used + wanted > limits.team:
             raise _refusal("team-storage", "Your team's zips, generators, code and uploads", used, limit=limits.team)
     if limits.competition is not None:
-        used = usage_of_competition(acting.session, competition, acting.now).total
+        used = load_competition_usage(acting.session, competition, acting.now).total
         if used + wanted > limits.competition:
             raise _refusal(
                 "competition-storage",
@@ -98,14 +98,14 @@ def bytes_in_share(
     """
     if limits.competition is None:
         return wanted
-    used = usage_of_competition(session, competition, now)
+    used = load_competition_usage(session, competition, now)
     return max(0, min(wanted, (limits.competition - used.stored) // SHARE - used.staged))
 
 
-def _refusal(slug: str, whose: str, used: int, *, limit: int) -> Conflict:
+def _refusal(slug: str, owner: str, used: int, *, limit: int) -> Conflict:
     return Conflict(
         slug,
-        f"{whose} use {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition. There is no room for "
+        f"{owner} use {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition. There is no room for "
         "this upload. Cancelled uploads and removed zips free space.",
         used=used,
         limit=limit,

@@ -25,7 +25,7 @@ def find_team(session: Session, state: CompetitionState, team_id: int) -> Team:
 def write(acting: Acting, state: CompetitionState, team_id: int, *, text: str) -> TeamMessage:
     """Send a message to a team. ``NotFound`` for an unknown or empty team, ``Invalid`` without a text."""
     team = find_team(acting.session, state, team_id)
-    if not members.members_of(acting.session, team.id):
+    if not members.load_members(acting.session, team.id):
         raise NotFound("no-members", f"The team {team.name!r} has no members any more.")
     if not text.strip():
         raise Invalid("no-text", "Write a message.")

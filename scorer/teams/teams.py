@@ -42,11 +42,11 @@ class Roster:
 
 def find_or_create_team(acting: Acting, competition_id: int) -> Team:
     """Return the account's team in a competition, locked for this transaction; create it if needed."""
-    team = members.team_of(acting.session, competition_id, acting.actor.id)
+    team = members.load_team(acting.session, competition_id, acting.actor.id)
     if team is None:
         members.lock_changes(acting.session, competition_id)
         # Of two concurrent first submissions, the second finds the team of the first.
-        team = members.team_of(acting.session, competition_id, acting.actor.id) or _team_of_one(
+        team = members.load_team(acting.session, competition_id, acting.actor.id) or _create_single_team(
             acting.session, competition_id, acting.actor, now=acting.now
         )
     return lock_current_team(acting.session, team, acting.actor)
@@ -56,7 +56,7 @@ def lock_current_team(session: Session, team: Team, account: Account) -> Team:
     """Return the account's team, locked for this transaction: ``team``, or the team it was just merged into."""
     while True:
         members.lock_teams(session, [team.id])
-        current = members.team_of(session, team.competition_id, account.id)
+        current = members.load_team(session, team.competition_id, account.id)
         if current is None:
             raise Conflict("team-changed", "You have just left your team. Please try again.")
         if current.id == team.id:
@@ -102,7 +102,7 @@ def require_before_deadline(state: CompetitionState, now: datetime) -> None:
 
 def own_team(session: Session, state: CompetitionState, account: Account) -> Team:
     """Return the account's team; ``NotFound`` without a team."""
-    team = members.team_of(session, state.competition.id, account.id)
+    team = members.load_team(session, state.competition.id, account.id)
     if team is None:
         raise NotFound("no-team", "You have no team in this competition yet. Your first entry creates one.")
     return team
@@ -111,7 +111,7 @@ def own_team(session: Session, state: CompetitionState, account: Account) -> Tea
 def own_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
     """Return the account's team with its members; ``NotFound`` without a team."""
     team = own_team(session, state, account)
-    return Roster(team, members.members_of(session, team.id), members.invitations_sent_by(session, team.id))
+    return Roster(team, members.load_members(session, team.id), members.invitations_sent_by(session, team.id))
 
 
 def led_roster(session: Session, state: CompetitionState, account: Account) -> Roster:
@@ -124,16 +124,16 @@ def led_roster(session: Session, state: CompetitionState, account: Account) -> R
 
 def led_or_new_team(acting: Acting, state: CompetitionState) -> Roster:
     """Return the team that the account leads, or create a team of one. Call after :func:`lock_changeable`."""
-    if members.team_of(acting.session, state.competition.id, acting.actor.id) is None:
+    if members.load_team(acting.session, state.competition.id, acting.actor.id) is None:
         rules.require_entrant(acting.session, state.competition, acting.actor)
-        _team_of_one(acting.session, state.competition.id, acting.actor, now=acting.now)
+        _create_single_team(acting.session, state.competition.id, acting.actor, now=acting.now)
     return led_roster(acting.session, state, acting.actor)
 
 
 def create(acting: Acting, slug: str, name: str) -> Roster:
     """Create a team; ``Conflict`` if the account already has a team or the name is taken."""
     state = lock_changeable(acting, slug)
-    team = members.team_of(acting.session, state.competition.id, acting.actor.id)
+    team = members.load_team(acting.session, state.competition.id, acting.actor.id)
     if team is not None:
         raise Conflict("in-a-team", f"You are already in the team {team.name!r}. Its leader can rename it.")
     rules.require_entrant(acting.session, state.competition, acting.actor)
@@ -192,7 +192,7 @@ def join(session: Session, team: Team, accounts: Sequence[Account], *, now: date
 
 def disband_if_empty(session: Session, team: Team, *, now: datetime) -> None:
     """Close all invitations from and to a team without members."""
-    if not members.members_of(session, team.id):
+    if not members.load_members(session, team.id):
         members.close_invitations(session, team.id, now)
 
 
@@ -202,7 +202,7 @@ def _membership(team: Team, account: Account, *, joined: bool, now: datetime) ->
     )
 
 
-def _team_of_one(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
+def _create_single_team(session: Session, competition_id: int, account: Account, *, now: datetime) -> Team:
     # Handles are unique, names are not.
     team = _add_team(session, competition_id, (account.name, f"{account.name} ({account.handle})"), now=now)
     join(session, team, [account], now=now)

@@ -34,17 +34,17 @@ def replace_extractor(
 
     An entry has no private score until it is measured there. A comparison of extractors must have prepared the
     reference images. ``tau`` is the first threshold; None means half the held-out distance. ``weights``: as in
-    :func:`scorer.competitions.preparations.space_of`.
+    :func:`scorer.competitions.preparations.find_feature_space`.
 
     ``Conflict``: the private board is published (``published``), the track already has this extractor (``no-change``),
     the reference images are not prepared (``not-prepared``), or some entries have no images to measure (``no-images``).
     ``Invalid`` as for :func:`scorer.competitions.preparations.first_tau`.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
-    former = competitions.tracks_of(acting.session, state.competition.id)["private"]
+    former = competitions.load_tracks(acting.session, state.competition.id)["private"]
     acting.session.refresh(former)
     preparation = _require_possible(
-        acting.session, state, former, space=preparations.space_of(extractor, weights), tau=tau
+        acting.session, state, former, space=preparations.find_feature_space(extractor, weights), tau=tau
     )
     job_queue.cancel_jobs(acting.session, acting.now, track_id=former.id)
     former.kind = "former"

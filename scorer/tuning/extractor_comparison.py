@@ -26,7 +26,7 @@ from scorer.errors import Conflict, Invalid
 from scorer.jobs import leases
 from scorer.lifecycle import JobState
 from scorer.metrics.statistics.threshold_selection import choose_tau
-from scorer.submissions.labels import LabelInfo, label_info_of
+from scorer.submissions.labels import LabelInfo, load_label_info
 from scorer.tuning.thresholds import choice_as_json
 
 ComparisonState = Literal["preparing", "measuring", "done", "incomplete", "failed"]
@@ -84,20 +84,20 @@ def start_comparison(
 ) -> Comparison:
     """Compare extractors with the private track's: prepare its references for them, and measure all labelled entries.
 
-    Existing measurements are reused. ``weights``: as in :func:`scorer.competitions.preparations.space_of`. ``Invalid``
-    for an unknown extractor, or if only the private track's is given (``no-candidates``). ``Conflict`` if no entry with
-    images has a label (``no-labels``), or no running worker has the weights (``no-worker-with-weights``).
+    Existing measurements are reused. ``weights``: as in :func:`scorer.competitions.preparations.find_feature_space`.
+    ``Invalid`` for an unknown extractor, or if only the private track's is given (``no-candidates``). ``Conflict`` if
+    no entry with images has a label (``no-labels``), or no running worker has the weights (``no-worker-with-weights``).
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     present = state.tracks["private"].extractor
-    spaces = dict.fromkeys(preparations.space_of(extractor, weights) for extractor in extractors)
+    spaces = dict.fromkeys(preparations.find_feature_space(extractor, weights) for extractor in extractors)
     candidates = [space for space in spaces if space.extractor != present]
     if not candidates:
         raise Invalid("no-candidates", f"Name an extractor other than {present}, which the private track already has.")
     if not _comparable(acting.session, state.competition.id, early_labels=early_labels):
         raise Conflict("no-labels", "No entry with stored images has a label yet. Label some entries first.")
     prepared = [
-        preparations.preparation_of(acting.session, state, "private", space=space, now=acting.now)
+        preparations.find_or_create_preparation(acting.session, state, "private", space=space, now=acting.now)
         for space in candidates
     ]
     for preparation in prepared:
@@ -138,7 +138,7 @@ def _comparable(session: Session, competition_id: int, *, early_labels: bool) ->
     """The labels of the entries that a comparison measures, by ref. These entries have stored images and a label that
     says whether they memorise."""
     with_images = rows.refs_with_images(session, competition_id)
-    labels = label_info_of(session, competition_id, early_labels=early_labels)
+    labels = load_label_info(session, competition_id, early_labels=early_labels)
     return {ref: label for ref, label in labels.items() if label.memorising is not None and ref in with_images}
 
 

@@ -133,9 +133,9 @@ class ThresholdImpact:
 
 def award_moves(moves: RankMoves, awards: Awards, award: str) -> Sequence[AwardMove]:
     """Teams with a change of ``medal`` or ``prize``, in the order of their new ranks."""
-    teams = zip(*(column.tolist() for column in moves.of_first(awards.last_winning_rank)), strict=True)
+    teams = zip(*(column.tolist() for column in moves.take_first(awards.last_winning_rank)), strict=True)
     changes = [
-        AwardMove(team, *(getattr(awards.of_rank(rank), award) for rank in (before, after)))
+        AwardMove(team, *(getattr(awards.find_award(rank), award) for rank in (before, after)))
         for team, before, after in teams
     ]
     return [change for change in changes if change.before != change.after]
@@ -166,12 +166,12 @@ class AwardChange:
     after: str | None
 
 
-def lists_of(session: Session, impact: ThresholdImpact, limit: int = LISTED) -> dict[ListName, ChangesPage]:
+def load_lists(session: Session, impact: ThresholdImpact, limit: int = LISTED) -> dict[ListName, ChangesPage]:
     """The first rows of every list of an impact."""
-    return {name: page_of(session, impact, name, limit=limit) for name in LIST_NAMES}
+    return {name: load_page(session, impact, name, limit=limit) for name in LIST_NAMES}
 
 
-def page_of(session: Session, impact: ThresholdImpact, name: ListName, *, after: int = 0, limit: int) -> ChangesPage:
+def load_page(session: Session, impact: ThresholdImpact, name: ListName, *, after: int = 0, limit: int) -> ChangesPage:
     """At most ``limit`` rows of one list, from number ``after + 1`` on."""
     page = slice(after, after + limit)
     if name == "moves":
@@ -190,7 +190,7 @@ def penalty_changes(
 ) -> list[PenaltyChange]:
     """The entries of a page, from their rows in the columns."""
     refs: list[int] = judged.columns.ref[page].tolist()
-    names = board_details.names_of_entries(session, refs)
+    names = board_details.load_entry_names(session, refs)
     distances, numbers = judged.columns.distance[page].tolist(), labels.number[page].tolist()
     return [
         PenaltyChange(*names[ref], distance, LABELS[number] if number >= 0 else None)
@@ -200,5 +200,5 @@ def penalty_changes(
 
 def award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:
     """The moves of awards with the names of the teams."""
-    names = board_details.team_names_of(session, [move.team for move in moves])
+    names = board_details.load_team_names(session, [move.team for move in moves])
     return [AwardChange(names[move.team], move.before, move.after) for move in moves]

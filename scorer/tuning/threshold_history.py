@@ -29,7 +29,7 @@ class ThresholdStep:
     """A choice of tau, and the entries accepted until then that it penalised (``tightened``) or freed."""
 
     threshold: Threshold
-    standing: bool
+    is_effective: bool
     """Whether the choice is in effect, that is, not undone."""
     tightened: bool
     changes: ChangesPage
@@ -97,7 +97,7 @@ def threshold_history(
 ) -> ThresholdHistory:
     """At most ``limit`` choices of tau of a track, newest first, with the entries that each changed according to the
     newest measurements. ``before``: only choices older than the threshold with this id."""
-    steps = _steps_of(session, entries)
+    steps = _load_steps(session, entries)
     effective = effective_thresholds(steps.thresholds)
     effective_ids = {row.id for row in effective}
 
@@ -112,16 +112,16 @@ def threshold_history(
     )
 
 
-def changes_of_step(
+def load_step_changes(
     session: Session, entries: TrackEntries, threshold_id: int, *, after: int, limit: int
 ) -> ChangesPage:
     """A page of the entries that one choice penalised or freed. ``NotFound`` for a choice of another track."""
-    steps = _steps_of(session, entries)
+    steps = _load_steps(session, entries)
     number = next((number for number, row in enumerate(steps.thresholds) if row.id == threshold_id), None)
     if number is None:
         raise NotFound("no-threshold", f"The track has no threshold {threshold_id}.")
     return steps.page(session, number, after=after, limit=limit)
 
 
-def _steps_of(session: Session, entries: TrackEntries) -> _Steps:
-    return _Steps(entries, tuning.thresholds_of(session, entries.track.id))
+def _load_steps(session: Session, entries: TrackEntries) -> _Steps:
+    return _Steps(entries, tuning.load_thresholds(session, entries.track.id))

@@ -21,19 +21,19 @@ from kennel_client.names import ThresholdMethod
 from scorer import audit_log
 from scorer.acting import Acting
 from scorer.competitions import penalty_notices
-from scorer.competitions.competition_state import CompetitionState, lock_unless_final, track_of
+from scorer.competitions.competition_state import CompetitionState, find_track, lock_unless_final
 from scorer.db import tuning
 from scorer.db.tables import Account, Threshold, Track
 from scorer.db.tuning import UNDO, effective_thresholds
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.leaderboard.board_versions import ChangesPage
-from scorer.leaderboard.rows import ranked_board_of, read_ranked_board
+from scorer.leaderboard.rows import load_ranked_board, read_ranked_board
 from scorer.lifecycle import TrackKind
 from scorer.metrics.statistics.threshold_selection import METHODS, LabelledDistances, ThresholdChoice
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.ranking.vectorised import RankedBoard, order_of
-from scorer.submissions.labels import LabelColumns, label_columns_of, label_info_of
-from scorer.tuning.impact import LISTED, ListName, ThresholdImpact, lists_of
+from scorer.ranking.vectorised import RankedBoard, rank_entries
+from scorer.submissions.labels import LabelColumns, build_label_columns, load_label_info
+from scorer.tuning.impact import LISTED, ListName, ThresholdImpact, load_lists
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 
@@ -93,7 +93,7 @@ class TrackEntries:
 
     @property
     def track(self) -> Track:
-        return track_of(self.state, self.kind)
+        return find_track(self.state, self.kind)
 
     @cached_property
     def distances(self) -> LabelledDistances:
@@ -110,7 +110,7 @@ class TrackEntries:
         """The tau that a request chooses. ``Invalid`` if its method lacks an input."""
         return self.distances.choose(request.method, request.alpha, tau=request.tau)
 
-    def impact_of(self, tau: float, before: float | None) -> ThresholdImpact:
+    def compute_impact(self, tau: float, before: float | None) -> ThresholdImpact:
         """The impact of a tau, compared with the tau ``before`` (None: no threshold)."""
         return ThresholdImpact(self._under(before), self._under(tau), self.labels, self.state.awards_on(self.kind))
 
@@ -118,16 +118,18 @@ class TrackEntries:
         judged: JudgedEntries = self.board.judged
         wanted = float("nan") if tau is None else tau
         in_force = judged.rules.tau == wanted or (judged.rules.tau != judged.rules.tau and tau is None)
-        return self.board if in_force else order_of(judged.under(wanted))
+        return self.board if in_force else rank_entries(judged.under(wanted))
 
 
-def entries_of(session: Session, state: CompetitionState, kind: TrackKind, *, own_writes: bool = False) -> TrackEntries:
+def load_entries(
+    session: Session, state: CompetitionState, kind: TrackKind, *, own_writes: bool = False
+) -> TrackEntries:
     """A track's judged entries with their labels. These are the committed ones, from the process's cache if there is
     one. With ``own_writes``, they include changes of this transaction."""
-    in_force = tuning.newest_threshold(session, track_of(state, kind).id)
-    read = read_ranked_board if own_writes else ranked_board_of
+    in_force = tuning.newest_threshold(session, find_track(state, kind).id)
+    read = read_ranked_board if own_writes else load_ranked_board
     board = read(session, state, kind)
-    labels = label_columns_of(label_info_of(session, state.competition.id), board.judged.columns.ref)
+    labels = build_label_columns(load_label_info(session, state.competition.id), board.judged.columns.ref)
     return TrackEntries(state, kind, in_force, board, labels)
 
 
@@ -141,21 +143,21 @@ def compare(
     """
     former = entries.in_force if previous is None else _threshold(session, entries.track, previous)
     choice = entries.choose(request)
-    return former, choice, entries.impact_of(choice.tau, None if former is None else former.tau)
+    return former, choice, entries.compute_impact(choice.tau, None if former is None else former.tau)
 
 
-def impact_of(
+def compute_impact(
     session: Session, entries: TrackEntries, request: TuningRequest, *, previous: int | None = None, limit: int = LISTED
 ) -> Retuning:
     """:func:`compare` with at most ``limit`` rows of each list."""
     former, choice, impact = compare(session, entries, request, previous=previous)
-    return Retuning(former, choice, impact, lists_of(session, impact, limit))
+    return Retuning(former, choice, impact, load_lists(session, impact, limit))
 
 
 def preview(session: Session, entries: TrackEntries, request: TuningRequest) -> Retuning:
     """The changes that recording a choice of tau would make. Raises the same errors."""
     _require_newest(entries.in_force, request.after)
-    return impact_of(session, entries, request)
+    return compute_impact(session, entries, request)
 
 
 def retune(
@@ -171,7 +173,7 @@ def retune(
     ``restored`` is the choice that an undo goes back to. ``Invalid`` if the method lacks an input. ``Conflict`` if
     another tau is chosen meanwhile (``tau-has-moved``), or the final board is published (``published``).
     """
-    entries = entries_of(acting.session, state, kind)
+    entries = load_entries(acting.session, state, kind)
     retuning = preview(acting.session, entries, request)
     threshold = _threshold_row(entries, retuning.choice, request, author=acting.actor, now=acting.now)
     if restored is not None:
@@ -189,7 +191,7 @@ def retune(
 def set_threshold(acting: Acting, state: CompetitionState, kind: TrackKind, *, request: TuningRequest) -> Threshold:
     """Record a choice of tau over the entries that this transaction sees, including its own changes. For imports, which
     need no impact."""
-    entries = entries_of(acting.session, state, kind, own_writes=True)
+    entries = load_entries(acting.session, state, kind, own_writes=True)
     threshold = _threshold_row(entries, entries.choose(request), request, author=acting.actor, now=acting.now)
     _record(acting.session, entries, threshold)
     return threshold
@@ -204,7 +206,7 @@ def undo(
     ``Conflict`` (``nothing-to-undo``) if there is no previous choice, (``tau-has-moved``) if another is chosen
     meanwhile.
     """
-    thresholds = tuning.thresholds_of(acting.session, track_of(state, kind).id)
+    thresholds = tuning.load_thresholds(acting.session, find_track(state, kind).id)
     _require_newest(thresholds[0] if thresholds else None, after)
     effective = effective_thresholds(thresholds)
     if len(effective) < 2:

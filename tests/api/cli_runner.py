@@ -93,9 +93,9 @@ class CliTerminal:
 
         Type the answer to each question in ``answers``. Questions in ``hidden`` must not echo it.
         """
-        mine, theirs = pty.openpty()
-        its: int | None = theirs
-        tty = os.ttyname(theirs)
+        controller, terminal_end = pty.openpty()
+        its: int | None = terminal_end
+        tty = os.ttyname(terminal_end)
         answers = dict(answers)
         seen = ""
         kennel = f"{shlex.quote(sys.executable)} -c 'from deploy.cli.main import main; main()' {command}"
@@ -106,18 +106,18 @@ class CliTerminal:
             start_new_session=True,
         ) as process:
             try:
-                while data := _read(mine):
+                while data := _read(controller):
                     if its is not None:
                         os.close(its)  # the command has opened the terminal
                         its = None
                     seen += data.decode(errors="replace")
                     for question in [text for text in answers if text in seen]:
-                        while question in hidden and termios.tcgetattr(mine)[3] & termios.ECHO:
+                        while question in hidden and termios.tcgetattr(controller)[3] & termios.ECHO:
                             sleep(0.01)  # the command discards input before it reads
-                        os.write(mine, answers.pop(question).encode() + b"\n")
+                        os.write(controller, answers.pop(question).encode() + b"\n")
             finally:
                 process.kill()
-        os.close(mine)
+        os.close(controller)
         assert not answers, seen
         return seen
 

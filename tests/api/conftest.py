@@ -24,7 +24,7 @@ from api.main import create_app, set_up_state
 from scorer.accounts import password_hashing, sessions
 from scorer.accounts.api_tokens import SCOPES
 from scorer.accounts.sessions import Browser
-from scorer.db.session import engine_of, sessions_of
+from scorer.db.session import build_engine, build_sessions
 from scorer.db.tables import (
     Account,
     AuditEntry,
@@ -38,7 +38,7 @@ from scorer.lifecycle import JobState, Queue
 from scorer.monitoring import logs
 from scorer.settings import Settings
 from tests import prepared_references
-from tests.factories import give_role, make_spec, zip_of
+from tests.factories import give_role, make_spec, make_zip
 from tests.people import TOKENS, create_people
 from worker.dispatch import run_next
 from worker.runtime.context import WorkerContext
@@ -162,7 +162,7 @@ class Service:
             prepared_references.give(self.context, slug, body["image_size"])
             return slug
         for role, images in references.items():
-            answer = self.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=zip_of(images))
+            answer = self.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=make_zip(images))
             assert answer.status_code == 200, answer.text
         for kind in ("public", "private"):
             answer = self.call("organizer", "POST", f"/competitions/{slug}/tracks/{kind}/preparation")
@@ -192,7 +192,7 @@ class Service:
 
     def scored(self, who: str, slug: str, images: Any, **params: str) -> Any:
         """Submit an entry, run all jobs and return the submission as its owner sees it."""
-        answer = self.submit(who, slug, zip_of(images), **params)
+        answer = self.submit(who, slug, make_zip(images), **params)
         assert answer.status_code == 202, answer.text
         self.run_jobs()
         return self.call(who, "GET", f"/submissions/{answer.json()['id']}").json()
@@ -213,8 +213,8 @@ def cheap_passwords() -> Iterator[None]:
 @contextmanager
 def running_service(settings: Settings) -> Iterator[Service]:
     """Run a service with an admin, an organizer and the participants ada, bob and eve."""
-    engine = engine_of(settings)
-    with sessions_of(engine).begin() as session:
+    engine = build_engine(settings)
+    with build_sessions(engine).begin() as session:
         create_people(session)
     app = create_celery_app(settings)
     with cheap_passwords(), application(settings) as web, TestClient(web) as http:
@@ -253,7 +253,7 @@ def refused(answer: Any, status: int, slug: str) -> dict[str, Any]:
     return problem
 
 
-def slug_of(answer: Any) -> tuple[int, str]:
+def read_problem(answer: Any) -> tuple[int, str]:
     """Return the status and the problem's slug of a refusal."""
     return answer.status_code, answer.json()["type"].removeprefix("urn:kennel:problem:")
 

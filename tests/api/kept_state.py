@@ -21,27 +21,27 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class KeptState(Generic[T]):
+class CachedState(Generic[T]):
     """A stopped service in this state, and the result of the function that reached it."""
 
     service: Service
     result: T
 
 
-def kept_fixtures(reach: Callable[[Service], T]) -> tuple[Any, Any]:
-    """Return a module's fixtures: ``kept``, the :class:`KeptState` after ``reach``, and ``service``, a copy for each
+def cached_fixtures(reach: Callable[[Service], T]) -> tuple[Any, Any]:
+    """Return a module's fixtures: ``kept``, the :class:`CachedState` after ``reach``, and ``service``, a copy for each
     test."""
 
     @pytest.fixture(scope="module")
-    def kept(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptState[T]]:
+    def kept(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedState[T]]:
         with fresh_settings(servers, tmp_path_factory.mktemp("kept")) as settings:
             with running_service(settings) as service:
                 result = reach(service)
                 service.context.sessions.kw["bind"].dispose()
-            yield KeptState(service, result)
+            yield CachedState(service, result)
 
     @pytest.fixture
-    def service(servers: Servers, tmp_path: Path, kept: KeptState[T]) -> Iterator[Service]:
+    def service(servers: Servers, tmp_path: Path, kept: CachedState[T]) -> Iterator[Service]:
         with (
             _copied_settings(servers, tmp_path, kept.service.context.settings) as settings,
             running_service(settings) as copied,

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DatabaseError, DataError, InterfaceError, Operational
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from api.http import access_log
-from api.http.access_log import request_id_of
+from api.http.access_log import choose_request_id
 from api.http.problem_details import RETRY_SECONDS
 from api.main import create_app
 from scorer.db.session import ConnectionLost
@@ -24,7 +24,7 @@ from scorer.monitoring.instruments import HTTP_REQUEST_SECONDS, HTTP_REQUESTS
 from scorer.monitoring.logs import annotate_request, request_id
 from scorer.settings import Settings
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from worker.dispatch import run_next
 
 STATEMENT = "SELECT secret_column"
@@ -55,7 +55,7 @@ def from_info_on(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
 
-def line_of(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
+def read_request_line(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
     """Return the only log record, which is the request's. Records of rate limits about the absent Redis do not
     count."""
     ours = [record for record in caplog.records if record.name.startswith(("kennel", "api", "scorer.db"))]
@@ -67,7 +67,7 @@ def line_of(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
 
 def test_a_request_is_one_line_with_the_id_of_its_response(http: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     answer = http.get("/healthz?next=/account&invitation=word")
-    line = line_of(caplog)
+    line = read_request_line(caplog)
     assert (line["method"], line["status"], line["client"]) == ("GET", 200, "testclient")
     assert line["path"] == "/healthz?next=/account&invitation=***"
     assert line["milliseconds"] >= 0
@@ -86,7 +86,7 @@ def test_the_line_has_the_endpoints_annotations(
         annotate_request(submission_id="abc")
 
     answer = http.get("/noted")
-    assert line_of(caplog)["submission_id"] == "abc"
+    assert read_request_line(caplog)["submission_id"] == "abc"
     assert seen == [answer.headers["X-Request-ID"]]
     annotate_request(submission_id="nowhere")
     assert request_id() is None
@@ -120,7 +120,7 @@ def test_a_lost_database_is_503_and_one_line(
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == str(RETRY_SECONDS)
     assert answer.json()["type"] == "urn:kennel:problem:database-unavailable"
-    line = line_of(caplog)
+    line = read_request_line(caplog)
     assert (line["status"], line["levelname"]) == (503, "WARNING")
     assert line["error"].startswith(f"the database did not answer: {type(error).__name__}")
     assert "hunter2" not in line["error"]
@@ -132,7 +132,7 @@ def test_a_database_that_refuses_connections_is_503_and_one_line(
 ) -> None:
     answer = http.get("/api/v1/competitions")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, str(RETRY_SECONDS))
-    assert "OperationalError" in line_of(caplog)["error"]
+    assert "OperationalError" in read_request_line(caplog)["error"]
 
 
 def test_an_internal_error_is_500_and_raised_to_the_server_once(app: FastAPI) -> None:
@@ -177,8 +177,8 @@ def test_a_request_is_counted_by_its_route(http: TestClient) -> None:
 )
 def test_only_a_trusted_proxy_can_set_the_request_id(port: int, claimed: str, accepted: bool) -> None:
     scope = {"client": ("192.0.2.1", port), "headers": [(b"x-request-id", claimed.encode())]}
-    assert (request_id_of(scope) == claimed) is accepted
-    assert request_id_of({"client": None, "headers": []})
+    assert (choose_request_id(scope) == claimed) is accepted
+    assert choose_request_id({"client": None, "headers": []})
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def out() -> Iterator[io.StringIO]:
     root.removeHandler(handler)
 
 
-def lines_of(out: io.StringIO) -> list[dict[str, Any]]:
+def read_new_lines(out: io.StringIO) -> list[dict[str, Any]]:
     """Return the log lines since the last call."""
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     out.seek(0)
@@ -206,19 +206,19 @@ def lines_of(out: io.StringIO) -> list[dict[str, Any]]:
 
 def test_ids_connect_a_request_to_its_jobs(service: Service, out: io.StringIO) -> None:
     slug = service.competition()
-    lines_of(out)
-    answer = service.submit("ada", slug, zip_of(noise_images(9)))
-    (request,) = [line for line in lines_of(out) if line["event"] == "request"]
+    read_new_lines(out)
+    answer = service.submit("ada", slug, make_zip(noise_images(9)))
+    (request,) = [line for line in read_new_lines(out) if line["event"] == "request"]
     assert (request["method"], request["status"]) == ("POST", 202)
     assert request["request_id"] == answer.headers["X-Request-ID"]
     assert request["submission_id"] == answer.json()["id"]
     assert run_next(service.context, Queue.CHECK)
-    worker = [line for line in lines_of(out) if line["logger"].startswith("worker")]
+    worker = [line for line in read_new_lines(out) if line["logger"].startswith("worker")]
     assert worker
     joining = ("job_id", "submission_id")
     assert {tuple(line[name] for name in joining) for line in worker} == {tuple(request[name] for name in joining)}
     assert {line["queue"] for line in worker} == {"check"}
     assert "request_id" not in worker[0]
     run_next(service.context, Queue.SCORE)
-    scoring = [line for line in lines_of(out) if line["logger"].startswith("worker")]
+    scoring = [line for line in read_new_lines(out) if line["logger"].startswith("worker")]
     assert {line["submission_id"] for line in scoring} == {request["submission_id"]}

@@ -142,7 +142,7 @@ ADMIN = typer.main.get_command(make_admin({}))
 COMMANDS = dict(leaves(ADMIN))
 
 
-def annotation_of(parameter: Any) -> Any:
+def find_annotation(parameter: Any) -> Any:
     """Return the type of an argument or option. Older supported versions of Typer have click's types."""
     if hasattr(parameter, "type_descriptor"):
         return parameter.type_descriptor.annotation
@@ -154,7 +154,7 @@ def annotation_of(parameter: Any) -> Any:
 
 def value_for(parameter: Any, folder: Path) -> list[str]:
     """Return words for the value of an argument or option."""
-    annotation = annotation_of(parameter)
+    annotation = find_annotation(parameter)
     if get_origin(annotation) is Literal:
         return [str(get_args(annotation)[0])]
     if annotation is Path:
@@ -243,12 +243,12 @@ def operations_for_roles(service: DocumentedService) -> Iterator[str]:
     """Yield the operations of the API that require one of the roles."""
     for route in iter_route_contexts(service.app.routes):
         path = route.path or ""
-        if path.startswith(PREFIX) and ROLES & set(calls_of(getattr(route, "dependant", None))):
+        if path.startswith(PREFIX) and ROLES & set(walk_calls(getattr(route, "dependant", None))):
             yield from (f"{method} {path.removeprefix(PREFIX)}" for method in route.methods or ())
 
 
-def calls_of(dependant: Any) -> Iterator[Any]:
+def walk_calls(dependant: Any) -> Iterator[Any]:
     """Yield the functions that a route depends on."""
     for dependency in dependant.dependencies if dependant is not None else ():
         yield dependency.call
-        yield from calls_of(dependency)
+        yield from walk_calls(dependency)

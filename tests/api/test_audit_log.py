@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 from deploy.cli import admin, admin_installation
 from tests.api.accounts.grace import set_password
 from tests.api.conftest import API, Service, audit_entries
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 
 def test_every_action_of_an_organizer_is_logged(service: Service) -> None:
@@ -46,8 +46,8 @@ def test_actions_with_tokens_and_benchmarks_are_logged(service: Service) -> None
     assert audit_entries(service, "token.made") == [("ada", "account:ada", None, {"scopes": ["read"]})]
     assert audit_entries(service, "token.revoked") == [("ada", "account:ada", None, None)]
     slug = service.competition()
-    service.submit("ada", slug, zip_of(noise_images(10)))
-    entry = service.submit("organizer", slug, zip_of(noise_images(11)), benchmark="Line").json()["id"]
+    service.submit("ada", slug, make_zip(noise_images(10)))
+    entry = service.submit("organizer", slug, make_zip(noise_images(11)), benchmark="Line").json()["id"]
     after = {"benchmark": "Line"}
     assert audit_entries(service, "benchmark.entered") == [("organizer", f"submission:{entry}", None, after)]
 

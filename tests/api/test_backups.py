@@ -56,7 +56,7 @@ def kennel(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs ``kennel admin`` with the given settings instead of the environment's."""
 
     def run(settings: Settings, *arguments: object) -> Result:
-        monkeypatch.setattr(data_folder, "settings_of", lambda _: settings)
+        monkeypatch.setattr(data_folder, "load_settings", lambda _: settings)
         result = CliRunner().invoke(admin_backups.app, [str(argument) for argument in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -77,7 +77,7 @@ def judged_competition(service: Service) -> str:
     return slug
 
 
-def boards_of(service: Service, slug: str) -> dict[str, bytes]:
+def fetch_boards(service: Service, slug: str) -> dict[str, bytes]:
     """Return the bytes of every board."""
     answers = {
         name: service.call("organizer", "GET", f"/competitions/{slug}/leaderboard", params=dict(query))
@@ -102,7 +102,7 @@ def test_a_restored_installation_has_the_same_boards_and_works(
     request: pytest.FixtureRequest,
 ) -> None:
     slug = judged_competition(service)
-    before = boards_of(service, slug)
+    before = fetch_boards(service, slug)
     entries = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard").json()["entries"]
     folder = tmp_path / "backups"
     made = kennel(service.context.settings, "backup", folder)
@@ -116,8 +116,8 @@ def test_a_restored_installation_has_the_same_boards_and_works(
     restored = kennel(new_settings, "restore", folder)
     assert restored.exit_code == 0, restored.output
     with running_service(new_settings) as other:
-        assert boards_of(other, slug) == before
-        monkeypatch.setattr(rescore, "settings_of", lambda _: new_settings)
+        assert fetch_boards(other, slug) == before
+        monkeypatch.setattr(rescore, "load_settings", lambda _: new_settings)
         _, equal = rescore.rescore_submission(
             entries[0]["submission_id"], data=None, verify=True, progress=lambda *_: None
         )

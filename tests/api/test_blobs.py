@@ -14,12 +14,12 @@ import anyio
 import pytest
 from pydantic import SecretStr
 
-from api.health.routes import readiness_of
+from api.health.routes import build_readiness
 from api.http import problem_details
 from api.http.problem_details import RETRY_SECONDS
 from kennel_client import steps
 from kennel_client.cli.exit_codes import ExitCode
-from scorer.blobs import Blobs, blobs_of, object_store
+from scorer.blobs import Blobs, object_store, open_blobs
 from scorer.blobs.blob_writer import MEMORY_BYTES, StagedFile, StagedParts
 from scorer.errors import NotFound, OutOfSpace, StoreUnavailable, TooLarge
 from scorer.settings import Settings
@@ -27,7 +27,7 @@ from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.api.submissions.tus import begun, send
 from tests.api.unusable_store import refusing_s3, unusable_folder
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.privacy.requests import CODE
 
 __all__ = ["terminal"]  # pytest finds the fixture by its name in this module
@@ -181,7 +181,7 @@ def test_parts_for_s3_keep_the_disks_reserve_free(
     for address in (f"s3://kennel/{tmp_path.name}", (tmp_path / "blobs").as_uri()):
         update = {"blob_url": address, "s3_secret_key": SecretStr("secret"), **limits}
         with pytest.raises(OutOfSpace):
-            anyio.run(partial(blobs_of(settings.model_copy(update=update)).receive, "a", stream(1), limit=MIB))
+            anyio.run(partial(open_blobs(settings.model_copy(update=update)).receive, "a", stream(1), limit=MIB))
 
 
 def test_a_file_is_stored_completely(store: Blobs, tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_a_missing_bucket_is_unavailable(s3: str, tmp_path: Path, monkeypatch: p
 
 def test_an_unusable_folder_is_unavailable(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
-    store = blobs_of(settings)
+    store = open_blobs(settings)
     store.write("k", b"x")
     with unusable_folder(settings):
         for name, use in uses(store, tmp_path / "file").items():
@@ -273,7 +273,7 @@ def test_an_unusable_folder_is_unavailable(settings: Settings, tmp_path: Path) -
 
 
 SENTENCE = "The store of files cannot be used at the moment. Please try again later."
-ZIP = zip_of(noise_images(9))
+ZIP = make_zip(noise_images(9))
 
 
 def require_unavailable(answer: Any) -> None:
@@ -303,7 +303,7 @@ def test_requests_that_need_the_store_are_503_until_it_is_back(
         assert reasons
         assert all(reason.startswith("The blob store cannot be used: ") for reason in reasons), reasons
         state: Any = service.app.state
-        state.readiness = readiness_of(state)
+        state.readiness = build_readiness(state)
         ready = service.http.get("/readyz")
         assert ready.status_code == 503
         assert ready.json()["blobs"].startswith("The store of files cannot be used")

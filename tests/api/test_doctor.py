@@ -32,7 +32,7 @@ from typer.testing import CliRunner
 import migrations
 from deploy.cli import admin_installation
 from deploy.doctor import blob_store, database, machine, queue_server, surroundings
-from deploy.doctor.examination import CHECKS, examine, outcome_of
+from deploy.doctor.examination import CHECKS, examine, run_check
 from deploy.doctor.installation import Check, Command, Installation, Outcome, command_lines
 from deploy.standalone import data_folder
 from deploy.standalone.commands import (
@@ -50,7 +50,7 @@ from scorer.blobs import Blobs
 from scorer.db import competitions
 from scorer.db.diagnostics import ServerSettings, server_settings
 from scorer.db.jobs import sweeps
-from scorer.db.session import engine_of, sessions_of
+from scorer.db.session import build_engine, build_sessions
 from scorer.db.tables import Delivery, Job, Mail, Pause, Webhook, WorkerReport
 from scorer.extractor_catalogue import find_extractor
 from scorer.lifecycle import Queue
@@ -58,7 +58,7 @@ from scorer.product_version import product_version
 from tests.api.conftest import Service, running_service
 from tests.api.unusable_store import refusing_s3
 from tests.conftest import TEMPLATE, fresh_settings
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.fake_clamd import running_clamd
 from tests.http_server import serve
 from worker.maintenance.sweeper import sweep_once
@@ -77,7 +77,7 @@ def running(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
         running_service(settings) as service,
     ):
         slug = service.competition()
-        assert service.submit("ada", slug, zip_of(noise_images(0))).status_code == 202
+        assert service.submit("ada", slug, make_zip(noise_images(0))).status_code == 202
         yield service, servers
 
 
@@ -90,7 +90,7 @@ def service(running: tuple[Service, Servers]) -> Service:
 @pytest.fixture
 def installation(service: Service) -> Iterator[Installation]:
     """The installation as the service's database role sees it, with workers. Writes of tests are rolled back."""
-    engine = engine_of(service.context.settings)
+    engine = build_engine(service.context.settings)
     with engine.connect() as connection, connection.begin() as outer:
         sessions = sessionmaker(connection, join_transaction_mode="create_savepoint", expire_on_commit=False)
         yield with_workers(Installation(service.context.settings, sessions, {}))
@@ -312,7 +312,7 @@ def away(case: Case) -> Installation:
     settings = case.installation.settings.model_copy(
         update={"database_url": SecretStr(url.render_as_string(hide_password=False))}
     )
-    return replace(case.installation, settings=settings, sessions=sessions_of(engine_of(settings)))
+    return replace(case.installation, settings=settings, sessions=build_sessions(build_engine(settings)))
 
 
 def swept(case: Case) -> Installation:
@@ -438,7 +438,7 @@ def test_a_check_finds_its_fault(
     break_installation, words = BREAKS[check.name]
     broken = break_installation(Case(running, installation, monkeypatch))
     with nullcontext(broken) if isinstance(broken, Installation) else broken as seen:
-        outcome = outcome_of(check, seen)
+        outcome = run_check(check, seen)
     assert outcome.state == "wrong"
     assert words in outcome.finding
     assert outcome.remedy == check.remedy
@@ -448,13 +448,13 @@ def test_too_few_inodes_are_a_fault(installation: Installation, monkeypatch: Pat
     disk = {"f_frsize": 4096, "f_blocks": 10**9, "f_bavail": 10**9, "f_files": 10**7, "f_favail": 10}
     monkeypatch.setattr("scorer.blobs.blob_writer.os.statvfs", lambda _: SimpleNamespace(**disk))
     (check,) = (check for check in blob_store.CHECKS if check.name == "free space")
-    outcome = outcome_of(check, replace(installation, free_bytes=lambda _: 10**12))
+    outcome = run_check(check, replace(installation, free_bytes=lambda _: 10**12))
     assert (outcome.state, "too few bytes or inodes" in outcome.finding) == ("wrong", True)
 
 
 def test_unconfirmable_addresses_are_a_fault(installation: Installation) -> None:
     (check,) = (check for check in surroundings.CHECKS if check.name == "mail server")
-    outcome = outcome_of(check, changed(installation, require_confirmed_address=True, smtp_url=None))
+    outcome = run_check(check, changed(installation, require_confirmed_address=True, smtp_url=None))
     assert (outcome.state, "KENNEL_SMTP_URL" in outcome.finding) == ("wrong", True)
 
 
@@ -463,8 +463,10 @@ def test_forbidden_queries_are_not_a_fault(installation: Installation, monkeypat
         raise NoPermissionError("this user has no permissions to run the 'info' command")
 
     monkeypatch.setattr(Redis, "info", refuse)
-    asked = [check for check in queue_server.CHECKS if check.name not in {"queue server", "queue server password"}]
-    assert {outcome_of(check, installation).state for check in asked} == {"skipped"}
+    changed_installation = [
+        check for check in queue_server.CHECKS if check.name not in {"queue server", "queue server password"}
+    ]
+    assert {run_check(check, installation).state for check in changed_installation} == {"skipped"}
 
 
 @pytest.fixture
@@ -527,7 +529,7 @@ OUTSIDE = {
 def outside(installation: Installation, commands: Sequence[Command], names: Iterable[str]) -> set[str]:
     """Return the states of these checks on a machine with these processes that cannot reach other machines."""
     here = with_workers(replace(changed(installation, **OUTSIDE), commands=lambda: commands))
-    outcomes = [outcome_of(of_name(name), here) for name in names]
+    outcomes = [run_check(find_check(name), here) for name in names]
     assert [outcome.remedy for outcome in outcomes if outcome.state == "skipped" and outcome.remedy] == []
     return {outcome.state for outcome in outcomes}
 
@@ -561,14 +563,14 @@ def test_a_checking_worker_must_only_reach_the_malware_scanner(installation: Ins
 def test_a_wrong_response_is_a_fault_if_only_workers_run(installation: Installation, monkeypatch: Patch) -> None:
     with answering(404) as url:
         here = replace(changed(installation, public_url=url), commands=lambda: [GPU])
-        assert outcome_of(of_name("public address"), here).state == "wrong"
+        assert run_check(find_check("public address"), here).state == "wrong"
 
     def probe(*_: object) -> httpx.Response:
         raise httpx.ConnectError("expired") from ssl.SSLCertVerificationError("expired")
 
     monkeypatch.setattr(surroundings, "_probe", probe)
     here = replace(changed(installation, **OUTSIDE), commands=lambda: [GPU])
-    assert outcome_of(of_name("public address"), here).state == "wrong"
+    assert run_check(find_check("public address"), here).state == "wrong"
 
 
 def test_command_lines_are_read_from_processes() -> None:
@@ -583,7 +585,7 @@ def test_the_metrics_folder_is_read_from_the_web_process(installation: Installat
     with subprocess.Popen(web, env=environ, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        outcome = outcome_of(of_name("metrics folder"), here)
+        outcome = run_check(find_check("metrics folder"), here)
         process.kill()
     assert outcome.state == "ok"
 
@@ -606,7 +608,7 @@ def test_the_finding_names_what_the_blob_store_forbids(
 ) -> None:
     monkeypatch.setattr(Blobs, method, fail)
     (check,) = (check for check in blob_store.CHECKS if check.name == "blob store")
-    finding = outcome_of(check, installation).finding
+    finding = run_check(check, installation).finding
     assert finding == f"The blob store cannot be {words}: PermissionError: 403 Forbidden"
 
 
@@ -614,21 +616,21 @@ def test_the_finding_has_the_reason_of_s3(installation: Installation, monkeypatc
     with refusing_s3(403, "RequestTimeTooSkewed") as address:
         for name, value in {"ENDPOINT": address, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "key"}.items():
             monkeypatch.setenv(f"AWS_{name}", value)
-        asked = changed(installation, blob_url="s3://kennel", s3_secret_key=SecretStr("secret"))
-        outcome = outcome_of(of_name("blob store"), asked)
+        changed_installation = changed(installation, blob_url="s3://kennel", s3_secret_key=SecretStr("secret"))
+        outcome = run_check(find_check("blob store"), changed_installation)
     assert outcome.finding.startswith("The blob store cannot be written to: PermissionDeniedError: "), outcome.finding
     assert "RequestTimeTooSkewed" in outcome.finding
     assert "clock" in str(outcome.remedy)
 
 
-def of_name(name: str) -> Check:
+def find_check(name: str) -> Check:
     """Return a check by name."""
     (check,) = (check for check in CHECKS if check.name == name)
     return check
 
 
 @contextmanager
-def folder_of_the_service(mode: int = 0o700) -> Iterator[tuple[Path, UnixAccount]]:
+def service_folder(mode: int = 0o700) -> Iterator[tuple[Path, UnixAccount]]:
     """A folder of the service's account, which parts use when root starts them."""
     account = system_account(SERVICE)
     assert account is not None
@@ -644,19 +646,21 @@ def folder_of_the_service(mode: int = 0o700) -> Iterator[tuple[Path, UnixAccount
 @pytest.mark.root
 def test_folders_that_root_creates_belong_to_the_service(installation: Installation) -> None:
     """The doctor can run before the first entry, so the service must be able to write to its folders."""
-    with folder_of_the_service() as (folder, account):
-        asked = changed(installation, blob_url=(folder / "blobs").as_uri(), scratch=folder / "scratch")
-        for check in (*blob_store.CHECKS[:2], of_name("scratch")):
-            assert outcome_of(check, asked).state == "ok", check.name
+    with service_folder() as (folder, account):
+        changed_installation = changed(installation, blob_url=(folder / "blobs").as_uri(), scratch=folder / "scratch")
+        for check in (*blob_store.CHECKS[:2], find_check("scratch")):
+            assert run_check(check, changed_installation).state == "ok", check.name
         made = [folder / "blobs" / "uploads", folder / "scratch", *folder.rglob("*")]
         assert {path.stat().st_uid for path in made} == {account.uid}
 
 
 @pytest.mark.root
 def test_root_finds_folders_that_the_service_cannot_write_to(installation: Installation) -> None:
-    with folder_of_the_service(0o500) as (folder, _):
-        asked = changed(installation, blob_url=folder.as_uri(), scratch=folder / "scratch")
-        store, scratch = (outcome_of(check, asked) for check in (blob_store.CHECKS[0], of_name("scratch")))
+    with service_folder(0o500) as (folder, _):
+        changed_installation = changed(installation, blob_url=folder.as_uri(), scratch=folder / "scratch")
+        store, scratch = (
+            run_check(check, changed_installation) for check in (blob_store.CHECKS[0], find_check("scratch"))
+        )
     assert store.finding.startswith("The blob store cannot be written to: ")
     assert "Permission denied" in scratch.finding
 
@@ -664,7 +668,7 @@ def test_root_finds_folders_that_the_service_cannot_write_to(installation: Insta
 def test_later_tables_are_not_a_fault(running: tuple[Service, Servers], installation: Installation) -> None:
     (check,) = (check for check in database.CHECKS if check.name == "migrations")
     with as_superuser(running, installation, "UPDATE alembic_version SET version_num = '9999'") as later:
-        outcome = outcome_of(check, later)
+        outcome = run_check(check, later)
     assert (outcome.state, "9999, later than this version's" in outcome.finding) == ("ok", True)
 
 
@@ -673,31 +677,31 @@ def test_an_installation_without_a_sweep_is_a_fault(
 ) -> None:
     (check,) = (check for check in CHECKS if check.name == "sweeps")
     with as_superuser(running, installation, "DELETE FROM last_sweep") as never_swept:
-        assert outcome_of(check, never_swept).finding.startswith("No sweep has ever run")
+        assert run_check(check, never_swept).finding.startswith("No sweep has ever run")
 
 
 def test_trusting_every_proxy_is_a_fault(installation: Installation) -> None:
     (check,) = (check for check in surroundings.CHECKS if check.name == "proxy")
     everybody = (ip_network("0.0.0.0/0"),)
     trusting = changed(installation, public_url="https://kennel.example.org", trusted_proxies=everybody)
-    assert "can claim any address" in outcome_of(check, trusting).finding
+    assert "can claim any address" in run_check(check, trusting).finding
 
 
 def test_weights_on_other_machines_are_read_from_worker_reports(installation: Installation) -> None:
     (check,) = (check for check in machine.CHECKS if check.name == "weights")
     elsewhere = changed(installation, weights_dir=Path("/no/weights"))
-    assert outcome_of(check, elsewhere).state == "ok"
+    assert run_check(check, elsewhere).state == "ok"
     (report,) = elsewhere.workers
     lacking = f"missing or wrong where gpu@there runs: `{find_extractor('tiny').installation}`"
     for other, words in (({}, lacking), ({"tiny@1": "cd"}, "differ between all@here")):
         second = WorkerReport(worker="gpu@there", queues=["score"], extractors=other)
         elsewhere.__dict__["workers"] = [report, second]
-        assert words in outcome_of(check, elsewhere).finding
-    assert outcome_of(check, with_workers(elsewhere, queues=["check"])).state == "skipped"
+        assert words in run_check(check, elsewhere).finding
+    assert run_check(check, with_workers(elsewhere, queues=["check"])).state == "skipped"
 
 
 def test_the_command_prints_remedies_and_sets_its_status(healthy: Installation, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(data_folder, "settings_of", lambda _: healthy.settings)
+    monkeypatch.setattr(data_folder, "load_settings", lambda _: healthy.settings)
     monkeypatch.setattr(Installation, "workers", [])
     result = CliRunner().invoke(admin_installation.app, ["doctor"])
     assert result.exit_code == 1

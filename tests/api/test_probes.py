@@ -20,16 +20,16 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
 import migrations
-from api.health.routes import readiness_of
+from api.health.routes import build_readiness
 from api.http.problem_details import RETRY_SECONDS
 from api.main import create_app
 from scorer.errors import Invalid
 from scorer.jobs.queue_metrics import TimedValue
 from scorer.lifecycle import Queue
 from tests.api.conftest import API, Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
-from tests.kubernetes.manifests import EXAMPLE, SCALED, triggers_of
+from tests.kubernetes.manifests import EXAMPLE, SCALED, find_triggers
 from worker import dispatch
 from worker.maintenance.sweeper import sweep_once
 
@@ -42,7 +42,7 @@ def bearing(service: Service, token: str = TOKEN) -> Any:
     return service.http.get("/metrics", headers={"Authorization": f"Bearer {token}"})
 
 
-def samples_of(text: str) -> Samples:
+def parse_samples(text: str) -> Samples:
     """Return the samples of an exposition by name and labels."""
     families = text_string_to_metric_families(text)
     return {
@@ -64,7 +64,7 @@ def metrics(service: Service) -> Any:
     state: Any = service.app.state
     state.settings = state.settings.model_copy(update={"metrics_token": SecretStr(TOKEN)})
     state.queue_metrics._load = TimedValue(state.queue_metrics._read, 0)
-    return lambda: samples_of(bearing(service).text)
+    return lambda: parse_samples(bearing(service).text)
 
 
 def test_a_working_process_is_live_and_ready(service: Service) -> None:
@@ -81,7 +81,7 @@ def test_readiness_names_the_fault(service: Service, monkeypatch: pytest.MonkeyP
         raise OSError("the store is absent")
 
     monkeypatch.setattr(state.blobs, "require_usable", broken)
-    state.readiness = readiness_of(state)
+    state.readiness = build_readiness(state)
     answer = service.http.get("/readyz")
     assert (answer.status_code, answer.json()["blobs"], answer.json()["database"]) == (503, "OSError", "ok")
     assert service.http.get("/healthz").status_code == 200
@@ -142,7 +142,7 @@ def test_a_read_only_database_is_503_and_named(service: Service) -> None:
 
 def test_a_queue_server_that_refuses_writes_is_named(service: Service) -> None:
     state: Any = service.app.state
-    state.readiness = readiness_of(state)
+    state.readiness = build_readiness(state)
     with Redis.from_url(state.settings.redis_url.get_secret_value()) as redis:
         redis.config_set("min-replicas-to-write", 1)
         try:
@@ -167,7 +167,7 @@ def test_later_tables_are_ready_and_earlier_ones_are_not(
     """During the rollout of a new version, processes of the previous version still run."""
     monkeypatch.setattr(migrations, "current_revision", lambda _: revision)
     state: Any = service.app.state
-    state.readiness = readiness_of(state)
+    state.readiness = build_readiness(state)
     answer = service.http.get("/readyz")
     assert answer.status_code == status
     assert re.search(outcome, answer.json()["migrations"])
@@ -186,10 +186,10 @@ def test_metrics_follow_an_entry_from_upload_to_score(service: Service, metrics:
     slug = service.competition()
     before = metrics()
     images = noise_images(9)
-    assert service.submit("ada", slug, zip_of(images)).status_code == 202
+    assert service.submit("ada", slug, make_zip(images)).status_code == 202
     waiting = metrics()
     assert changes(before, waiting, "kennel_uploads_total") == 1
-    assert changes(before, waiting, "kennel_upload_bytes_total") == len(zip_of(images))
+    assert changes(before, waiting, "kennel_upload_bytes_total") == len(make_zip(images))
     assert changes(before, waiting, "kennel_queue_jobs", queue="check", state="due") == 1
     assert waiting["kennel_queue_oldest_due_seconds", frozenset({("queue", "check")})] > 0
     service.run_jobs()
@@ -216,7 +216,7 @@ def test_a_failure_is_counted_by_its_reason(
         raise Invalid("odd-zip", "This zip is odd.")
 
     monkeypatch.setitem(dispatch.JOB_FUNCTIONS, Queue.CHECK, refuse)
-    made = service.submit("ada", slug, zip_of(noise_images(9)))
+    made = service.submit("ada", slug, make_zip(noise_images(9)))
     caplog.set_level("INFO")
     dispatch.run_next(service.context, Queue.CHECK)
     after = metrics()
@@ -242,23 +242,23 @@ def test_metrics_work_without_the_database(service: Service, metrics: Any) -> No
 AGE, JOBS = "kennel_queue_oldest_due_seconds", "kennel_queue_jobs"
 
 
-def values_of(name: str, samples: Any) -> dict[tuple[str, str], float]:
+def read_values(name: str, samples: Any) -> dict[tuple[str, str], float]:
     """Return the values of each trigger of a worker, by metric and queue."""
     return {
         (metric, labels["queue"]): samples[metric, frozenset(labels.items())]
-        for metric, labels, _ in triggers_of(EXAMPLE, name)
+        for metric, labels, _ in find_triggers(EXAMPLE, name)
     }
 
 
 def test_an_empty_queue_needs_no_pod(service: Service, metrics: Any) -> None:
     for name in SCALED:
-        assert set(values_of(name, metrics()).values()) == {0.0}
+        assert set(read_values(name, metrics()).values()) == {0.0}
 
 
 def test_a_waiting_job_starts_a_pod(service: Service, metrics: Any) -> None:
     slug = service.competition()
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
-    values = values_of("worker-check", metrics())
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
+    values = read_values("worker-check", metrics())
     assert values[AGE, "check"] > 0
     assert values[JOBS, "check"] == 0
-    assert values_of("worker-gpu", metrics())[AGE, "score"] == 0
+    assert read_values("worker-gpu", metrics())[AGE, "score"] == 0

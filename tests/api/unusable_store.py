@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-from scorer.blobs import folder_of
+from scorer.blobs import parse_folder
 from scorer.settings import Settings
 
 
 @contextmanager
 def unusable_folder(settings: Settings) -> Iterator[None]:
     """Replace the store's folder with a file, so all operations fail, even for root. Restore the folder at the end."""
-    folder = folder_of(settings.blob_url)
+    folder = parse_folder(settings.blob_url)
     assert folder is not None
     away = folder.with_name("away")
     folder.rename(away)

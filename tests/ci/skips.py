@@ -8,15 +8,15 @@ REASONS = ("needs a GPU", "needs docker", "needs Python 3.", NEEDS_ROOT)
 
 
 def may_skip(report: pytest.TestReport | pytest.CollectReport) -> bool:
-    reason = reason_of(report)
+    reason = read_reason(report)
     return reason.startswith(REASONS) and (reason != NEEDS_ROOT or "root" in report.keywords)
 
 
-def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+def read_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     return str(report.longrepr[2]).removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
 
 
 def others(terminal: pytest.TerminalReporter) -> list[str]:
     """The tests of a run that were skipped for a reason that is not allowed, with that reason."""
     skipped = terminal.stats.get("skipped", [])
-    return [f"{report.nodeid}: {reason_of(report)}" for report in skipped if not may_skip(report)]
+    return [f"{report.nodeid}: {read_reason(report)}" for report in skipped if not may_skip(report)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from kennel_client.admin import References
 from kennel_client.api import ApiClient
-from tests.factories import make_spec, noise_images, zip_of
+from tests.factories import make_spec, make_zip, noise_images
 
 PATIENCE = 120
 
@@ -25,7 +25,7 @@ def compete(address: str, token: str, participant: str) -> dict[str, Any]:
         slug, size = spec["slug"], spec["image_size"]
         admin.post("/competitions", spec)
         for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
-            admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
+            admin.attach_references(slug, role, io.BytesIO(make_zip(noise_images(seed, 40, size))))
         References(admin).prepare(slug, say=lambda _: None, every=0.2)
         entry = submit_and_wait(admin, slug, ApiClient(address, participant), seed=10)
         return {"slug": slug, "entry": entry, "board": admin.get(f"/competitions/{slug}/leaderboard")}
@@ -42,7 +42,7 @@ def continue_competition(address: str, token: str, participant: str, slug: str) 
 def submit_and_wait(admin: ApiClient, slug: str, participant: ApiClient, *, seed: int) -> Any:
     """Submit an entry, wait for its scores and return it as organizers see it."""
     with participant:
-        entry = participant.submit(slug, io.BytesIO(zip_of(noise_images(seed))), file_name="entry.zip")
+        entry = participant.submit(slug, io.BytesIO(make_zip(noise_images(seed))), file_name="entry.zip")
     end = time.monotonic() + PATIENCE
     while True:
         seen = admin.get(f"/submissions/{entry['id']}")

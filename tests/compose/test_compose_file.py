@@ -17,7 +17,7 @@ from deploy.doctor.installation import only_workers_run
 from deploy.standalone.commands import background_threads, scoring_threads
 from scorer.db.session import max_open_connections
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
-from scorer.settings import FILE_SUFFIX, Settings, variable_of
+from scorer.settings import FILE_SUFFIX, Settings, find_variable
 from tests.compose.compose_file import BACKUP, MAIN, ROOT, read, services, substitute, variables_in
 
 WHOLE = read(MAIN)
@@ -73,9 +73,9 @@ def test_values_that_compose_refuses_are_refused() -> None:
 def test_every_setting_can_be_set() -> None:
     """Every field of the settings reaches the service: as a variable in .env or as a secret in a file."""
     passed_on = {name for service in OURS for name in WHOLE["services"][service]["environment"]}
-    missing = {variable_of(field) for field in Settings.model_fields} - passed_on
+    missing = {find_variable(field) for field in Settings.model_fields} - passed_on
     assert {name for name in missing if name + FILE_SUFFIX not in passed_on} == set()
-    known = {variable_of(field) for field in Settings.model_fields}
+    known = {find_variable(field) for field in Settings.model_fields}
     unknown = {name for name in passed_on if name.startswith("KENNEL_")} - known
     assert {name.removesuffix(FILE_SUFFIX) for name in unknown} <= known
 
@@ -151,7 +151,7 @@ def test_each_service_has_its_own_key_of_the_object_store(tmp_path: Path) -> Non
         assert ("Admin" in actions) == (name == "kennel")
 
 
-def commands_of(name: str) -> str:
+def join_commands(name: str) -> str:
     """The commands and scripts of a service as one text."""
     service = SERVICES[name]
     words = [service.get("entrypoint"), service.get("command"), service.get("healthcheck", {}).get("test")]
@@ -162,7 +162,7 @@ def commands_of(name: str) -> str:
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_no_secret_is_a_word_of_a_command(name: str) -> None:
     """Everyone on the host sees the words of a command, but not shell variables or what a program reads."""
-    script = commands_of(name)
+    script = join_commands(name)
     variables = re.findall(r"(\w+)=\$\([^\n]*/run/secrets/", script)
     read = re.sub(r"<<'?(\w+)'?\n.*?\n\1$", "", script, flags=re.DOTALL | re.MULTILINE)
     assigned = re.sub(r"""\b\w+="?\$\((?:'[^']*'|[^()'])*\)"?""", "", read)

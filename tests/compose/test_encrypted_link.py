@@ -14,7 +14,7 @@ from time import monotonic, sleep
 import httpx
 import pytest
 
-from api.http.server_protocol import MAX_CONNECTIONS_OF_AN_ADDRESS
+from api.http.server_protocol import MAX_CONNECTIONS_PER_ADDRESS
 from deploy.standalone.commands import web_command
 from deploy.standalone.ports import free_port
 from scorer.process_resources import raise_open_files_limit
@@ -80,12 +80,12 @@ def test_handshakes_that_never_end_count_as_connections(web: tuple[int, Path, in
     port, chain, pid = web
     trusting, open_files = ssl.create_default_context(cafile=chain), Path(f"/proc/{pid}/fd")
     raise_open_files_limit()
-    limit, others = 2 * MAX_CONNECTIONS_OF_AN_ADDRESS + 100, 32
+    limit, others = 2 * MAX_CONNECTIONS_PER_ADDRESS + 100, 32
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
     before = len(list(open_files.iterdir()))
     with ExitStack() as held:
-        for source, bound in (("127.0.0.2", MAX_CONNECTIONS_OF_AN_ADDRESS), ("127.0.0.3", limit // 2)):
-            for _ in range(MAX_CONNECTIONS_OF_AN_ADDRESS + 100):
+        for source, bound in (("127.0.0.2", MAX_CONNECTIONS_PER_ADDRESS), ("127.0.0.3", limit // 2)):
+            for _ in range(MAX_CONNECTIONS_PER_ADDRESS + 100):
                 raw = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE, source_address=(source, 0))
                 held.enter_context(raw)
             assert answer(f"https://localhost:{port}/healthz", trusting).status_code == 200

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from scorer.db import answer_timeouts
-from scorer.db.session import allow_long_statements, engine_of, ping, sessions_of
+from scorer.db.session import allow_long_statements, build_engine, build_sessions, ping
 from scorer.settings import Settings
 from tests.flaky_proxy import FlakyProxy
 
@@ -40,7 +40,7 @@ def engine(settings: Settings, proxy: FlakyProxy, monkeypatch: pytest.MonkeyPatc
     with proxy.running() as address:
         port = int(address.rpartition(":")[2])
         through = url.set(host="127.0.0.1", port=port, query={}).render_as_string(hide_password=False)
-        engine = engine_of(settings.model_copy(update={"database_url": type(settings.database_url)(through)}))
+        engine = build_engine(settings.model_copy(update={"database_url": type(settings.database_url)(through)}))
         yield engine
         proxy.silent = False
         engine.dispose()
@@ -102,7 +102,7 @@ def test_a_wait_for_a_silent_server_ends(engine: Engine, proxy: FlakyProxy, name
 
 
 def test_a_check_of_a_silent_server_ends(engine: Engine, proxy: FlakyProxy) -> None:
-    sessions = sessions_of(engine)
+    sessions = build_sessions(engine)
     ping(sessions)
     proxy.silent = True
     with pytest.raises(OperationalError), ended_by_us(proxy):
@@ -110,7 +110,7 @@ def test_a_check_of_a_silent_server_ends(engine: Engine, proxy: FlakyProxy) -> N
 
 
 def test_the_server_ends_statements_that_take_too_long(settings: Settings) -> None:
-    engine = engine_of(settings)
+    engine = build_engine(settings)
     with engine.connect() as connection:
         rows = connection.execute(text("SELECT name, setting FROM pg_settings WHERE name LIKE '%timeout'"))
         limits = {row.name: row.setting for row in rows}
@@ -121,7 +121,7 @@ def test_the_server_ends_statements_that_take_too_long(settings: Settings) -> No
 
 def test_every_kind_of_first_statement_sets_the_limits(settings: Settings) -> None:
     """This includes bytes, server-side cursors, many parameters and COPY."""
-    engine = engine_of(settings)
+    engine = build_engine(settings)
     raw: Any = engine.raw_connection()
     firsts: list[Callable[[Any], object]] = [
         lambda cursor: cursor.execute("SELECT 1"),
@@ -145,7 +145,7 @@ def test_an_idle_transaction_that_the_server_has_ended_may_be_repeated(
 ) -> None:
     """A process that was frozen loses only its connection."""
     monkeypatch.setattr(answer_timeouts, "IDLE_TRANSACTION_SECONDS", 0.05)
-    engine = engine_of(settings)
+    engine = build_engine(settings)
     with engine.connect() as connection:
         connection.execute(text("SELECT 1"))
         socket = connection.connection.driver_connection.fileno()  # type: ignore[union-attr]
@@ -159,7 +159,7 @@ def test_an_idle_transaction_that_the_server_has_ended_may_be_repeated(
 
 def test_a_forked_process_has_its_own_thread(engine: Engine) -> None:
     """Celery's workers are forked."""
-    ping(sessions_of(engine))
+    ping(build_sessions(engine))
     child = multiprocessing.get_context("fork").Process(target=wait_too_long, args=(engine,))
     child.start()
     child.join()

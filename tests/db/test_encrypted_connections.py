@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from api.http.rate_limits import RateLimiter
-from scorer.blobs import blobs_of
-from scorer.db.session import engine_of
+from scorer.blobs import open_blobs
+from scorer.db.session import build_engine
 from scorer.errors import Unavailable
 from scorer.jobs.broker import create_celery_app
 from scorer.notifications import smtp
@@ -59,7 +59,7 @@ def plain() -> Iterator[PlainServer]:
         thread.join(10)
 
 
-def settings_of(plain: PlainServer, **changes: str) -> Settings:
+def make_settings(plain: PlainServer, **changes: str) -> Settings:
     """Settings with the plain server in place of every server."""
     address = f"127.0.0.1:{plain.port}"
     defaults = {
@@ -72,8 +72,8 @@ def settings_of(plain: PlainServer, **changes: str) -> Settings:
 
 def test_a_database_without_tls_receives_no_data(plain: PlainServer) -> None:
     for query, refused in (("?sslmode=verify-full&sslrootcert=system", True), ("?sslmode=disable", False)):
-        settings = settings_of(plain, database_url=f"postgresql://kennel:secret@127.0.0.1:{plain.port}/kennel{query}")
-        engine = engine_of(settings)
+        settings = make_settings(plain, database_url=f"postgresql://kennel:secret@127.0.0.1:{plain.port}/kennel{query}")
+        engine = build_engine(settings)
         with pytest.raises(OperationalError):
             engine.connect()
         engine.dispose()
@@ -83,7 +83,7 @@ def test_a_database_without_tls_receives_no_data(plain: PlainServer) -> None:
 
 
 def test_redis_connections_use_tls(plain: PlainServer) -> None:
-    settings = settings_of(plain, redis_url=f"rediss://:secret@127.0.0.1:{plain.port}/0")
+    settings = make_settings(plain, redis_url=f"rediss://:secret@127.0.0.1:{plain.port}/0")
     app = create_celery_app(settings)
     with pytest.raises(Exception, match=r"(?i)ssl|closed|reset|eof"):
         app.connection().ensure_connection(max_retries=1, timeout=5)
@@ -110,7 +110,7 @@ def test_a_store_without_tls_is_not_used_unless_allowed(plain: PlainServer, monk
     ):
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_ALLOW_HTTP", raising=False)
-    store = blobs_of(settings_of(plain, blob_url="s3://bucket/prefix"))
+    store = open_blobs(make_settings(plain, blob_url="s3://bucket/prefix"))
     with pytest.raises(Exception, match=r"(?i)http"):
         store.read("a")
     assert plain.connections == []

@@ -10,11 +10,11 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from scorer.accounts import accounts as account_rules
-from scorer.accounts.credentials import Kept
+from scorer.accounts.credentials import KeptCredentials
 from scorer.acting import Acting
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import accounts, competitions, tuning
-from scorer.db.session import Sessions, engine_of, sessions_of
+from scorer.db.session import Sessions, build_engine, build_sessions
 from scorer.db.submissions import submissions
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import members
@@ -38,7 +38,7 @@ LOCKS: dict[str, Lock] = {
     "submission": lambda session, _, submission: submissions.lock_submission(session, submission.ref),
     "account": lambda session, _, submission: accounts.lock_account(session, submission.account_id),
     "password": lambda session, _, submission: account_rules.change_password(
-        session, submission.account, None, new_hash="hash", keep=Kept(), now=submission.accepted_at
+        session, submission.account, None, new_hash="hash", keep=KeptCredentials(), now=submission.accepted_at
     ),
 }
 
@@ -46,8 +46,8 @@ LOCKS: dict[str, Lock] = {
 @pytest.fixture
 def sessions(settings: Settings) -> Iterator[Sessions]:
     """Committing sessions on this test's own database."""
-    engine = engine_of(settings)
-    yield sessions_of(engine)
+    engine = build_engine(settings)
+    yield build_sessions(engine)
     engine.dispose()
 
 
@@ -96,16 +96,16 @@ def test_a_track_is_free_while_tau_and_its_impact_are_computed(
     with sessions.begin() as session:
         make_scored(session, state, make_team(session, state, now), fid=1.0, distance=0.5, now=now)
         author = make_account(session, now, "organizer")
-    whole = thresholds.impact_of
+    whole = thresholds.compute_impact
     times = []
 
-    def impact_of(*arguments: Any, **options: Any) -> Retuning:
+    def compute_impact(*arguments: Any, **options: Any) -> Retuning:
         with sessions.begin() as other:
             other.execute(text("SET LOCAL lock_timeout = '1ms'"))
             times.append(tuning.lock_track(other, state.tracks["public"].id))
         return whole(*arguments, **options)
 
-    monkeypatch.setattr(thresholds, "impact_of", impact_of)
+    monkeypatch.setattr(thresholds, "compute_impact", compute_impact)
     for tau in (0.2, 0.6):
         request = TuningRequest("manual", tau=tau, reason="because")
         with sessions.begin() as session:

@@ -19,7 +19,7 @@ from kennel_client.cli.connection import reported_errors, translations
 assert main.app is not None  # importing it adds the sentences
 
 
-def error_of(url: sqlalchemy.URL, statement: str = "SELECT 1") -> Exception:
+def catch_error(url: sqlalchemy.URL, statement: str = "SELECT 1") -> Exception:
     engine = sqlalchemy.create_engine(url)
     with pytest.raises(DBAPIError) as raised, engine.connect() as connection:
         connection.execute(text(statement))
@@ -42,7 +42,7 @@ def test_a_database_fault_is_one_sentence(
 ) -> None:
     url = make_url(servers.postgres.app_url)
     changes = {name: free_port() if value is None else value for name, value in changes.items()}
-    error = error_of(url.set(**changes), statement)
+    error = catch_error(url.set(**changes), statement)
     with pytest.raises(typer.Exit), reported_errors(as_json=True):
         raise error
     problem = json.loads(capsys.readouterr().out)["problem"]
@@ -63,4 +63,4 @@ def test_a_queue_server_fault_is_one_sentence() -> None:
 def test_a_programming_error_stays_an_exception(servers: Servers) -> None:
     assert main.in_words in translations
     assert main.in_words(ValueError("x")) is None
-    assert in_words(error_of(make_url(servers.postgres.app_url), "SELECT nothing")) is None
+    assert in_words(catch_error(make_url(servers.postgres.app_url), "SELECT nothing")) is None

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from api.http.forms import RefusedForm
 from api.http.transactions import request_transaction
-from scorer.db.session import ConnectionLost, Connections, connected, engine_of, sessions_of
+from scorer.db.session import ConnectionLost, Connections, build_engine, build_sessions, connected
 from scorer.db.tables import Account
 from scorer.settings import Settings
 from tests.people import create_people
@@ -82,8 +82,8 @@ def test_a_refused_statement_is_no_lost_connection(settings: Settings) -> None:
 def test_a_request_that_used_a_database_ends_its_transaction_in_a_thread(
     settings: Settings, use: Callable[[Session], object], error: Exception | None, handles: list[str], *, in_loop: bool
 ) -> None:
-    engine = engine_of(settings)
-    sessions = sessions_of(engine)
+    engine = build_engine(settings)
+    sessions = build_sessions(engine)
     ended_in: list[Thread] = []
     event.listen(sessions, "after_transaction_end", lambda *_: ended_in.append(current_thread()))
 

@@ -32,7 +32,7 @@ sys.meta_path[:] = map(Blocked, sys.meta_path)
 """
 
 
-def packages_of(extra: str) -> frozenset[str]:
+def list_packages(extra: str) -> frozenset[str]:
     """The distributions that ``kennel-server[extra]`` requires, from ``pyproject.toml`` and their metadata."""
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     found: set[tuple[str, str]] = set()
@@ -58,7 +58,7 @@ def block_other_packages(extra: str, folder: Path) -> None:
 
     A Python with the folder in its PYTHONPATH only finds the packages of ``kennel-server[extra]``.
     """
-    allowed = {*packages_of(extra), DISTRIBUTION}
+    allowed = {*list_packages(extra), DISTRIBUTION}
     blocked = {
         module
         for module, distributions in packages_distributions().items()

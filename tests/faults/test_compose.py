@@ -24,16 +24,16 @@ from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
 from scorer.settings import Settings
 from tests.compose.compose_file import MAIN, ROOT, services, without_password
-from tests.faults.image_packages import block_other_packages, packages_of
+from tests.faults.image_packages import block_other_packages, list_packages
 
 SERVICES = services({"DOMAIN": "kennel.example.org"}, MAIN, "docker-compose.cpu.yml")
 """Without a GPU, which no test needs."""
 PATIENCE = 60
 
 
-def command_of(service: str) -> list[str]:
+def find_command(service: str) -> list[str]:
     """The service's command in the compose file, or its image's CMD if there is none."""
-    words = SERVICES[service].get("command") or _image_command(extra_of(service))
+    words = SERVICES[service].get("command") or _image_command(find_extra(service))
     return [str(Path(sys.executable).with_name(words[0])), *words[1:]]
 
 
@@ -44,7 +44,7 @@ def _image_command(target: str) -> list[str]:
     return words
 
 
-def extra_of(service: str) -> str:
+def find_extra(service: str) -> str:
     """The extra that the service's image installs. The build target has the same name."""
     return str(SERVICES[service]["build"]["target"])
 
@@ -99,7 +99,7 @@ class Installation:
             "PROMETHEUS_MULTIPROC_DIR": str(self.folder),
         }
         here = {name: value.replace("/run/secrets", str(self.folder)) for name, value in described.items()}
-        python_path = os.pathsep.join([str(self.blockers[extra_of(service)]), str(ROOT)])
+        python_path = os.pathsep.join([str(self.blockers[find_extra(service)]), str(ROOT)])
         ours = {name: value for name, value in addresses.items() if name in described}
         return {
             "PATH": os.environ["PATH"],
@@ -135,8 +135,8 @@ def wait_for(condition: Callable[[], bool], output: Callable[[], str], what: str
 
 def test_images_lack_what_their_extra_lacks(blockers: dict[str, Path]) -> None:
     """Shows that the other tests can fail: the `api` packages have no pyarrow, the `worker` packages no fastapi."""
-    assert {"celery", "fastapi"} <= packages_of("api")
-    assert {"celery", "pyarrow", "torch"} <= packages_of("worker")
+    assert {"celery", "fastapi"} <= list_packages("api")
+    assert {"celery", "pyarrow", "torch"} <= list_packages("worker")
     for extra, missing in (("api", "pyarrow"), ("api", "torch"), ("api", "onnx"), ("worker", "fastapi")):
         done = subprocess.run(
             [sys.executable, "-c", f"import celery, {missing}"],
@@ -159,7 +159,7 @@ def test_images_lack_what_their_extra_lacks(blockers: dict[str, Path]) -> None:
     ids=["migrate", "wait-for-tables", "create-admin", "weights-check"],
 )
 def test_commands_run(installation: Installation, service: str, command: list[str] | None) -> None:
-    words = [str(Path(sys.executable).with_name(command[0])), *command[1:]] if command else command_of(service)
+    words = [str(Path(sys.executable).with_name(command[0])), *command[1:]] if command else find_command(service)
     environment = installation.environment(service)
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -168,7 +168,7 @@ def test_commands_run(installation: Installation, service: str, command: list[st
 
 def test_api_answers(installation: Installation) -> None:
     port = str(free_port())
-    command = [{"8000": port, "0.0.0.0": "127.0.0.1"}.get(word, word) for word in command_of("api")]
+    command = [{"8000": port, "0.0.0.0": "127.0.0.1"}.get(word, word) for word in find_command("api")]
     with running(command, installation.environment("api")) as output:
 
         def ready() -> bool:
@@ -182,13 +182,13 @@ def test_api_answers(installation: Installation) -> None:
 
 @pytest.mark.parametrize("service", ["worker-check", "worker-sweep", "worker-cpu", "worker-gpu"])
 def test_workers_connect_and_report_that_they_are_alive(installation: Installation, service: str) -> None:
-    with running(command_of(service), installation.environment(service)) as output:
+    with running(find_command(service), installation.environment(service)) as output:
         wait_for(lambda: "this worker is ready" in output(), output, "worker")
         wait_for((installation.folder / "alive").exists, output, "sign of life")
 
 
 def test_beat_sends_the_sweep_and_reports_that_it_is_alive(installation: Installation) -> None:
-    command = command_of("beat")
+    command = find_command("beat")
     command[command.index("-s") + 1] = str(installation.folder / "beat-schedule")
     with running(
         command, installation.environment("beat", KENNEL_SWEEP_SECONDS="1", KENNEL_LOG_LEVEL="DEBUG")

@@ -33,7 +33,7 @@ from deploy.standalone.unix_account import (
     SERVICE,
     UnixAccount,
     acting_as,
-    owner_of,
+    find_owner,
     system_account,
 )
 from scorer.errors import Unavailable
@@ -43,7 +43,7 @@ REPOSITORY = Path(__file__).parents[2]
 ROOT = os.geteuid() == 0
 
 
-def mode_of(path: Path) -> int:
+def read_file_mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
@@ -61,10 +61,10 @@ def folder() -> Iterator[Path]:
 
 def test_a_new_folder_only_lets_the_servers_through(folder: Path) -> None:
     with open_data_folder(folder / "deep" / "data") as data:
-        assert mode_of(data.path) == (0o711 if ROOT else 0o700)
+        assert read_file_mode(data.path) == (0o711 if ROOT else 0o700)
         data.secret("one")
-        assert mode_of(data.path / "secrets.json") == 0o600
-    assert mode_of(folder) == 0o755
+        assert read_file_mode(data.path / "secrets.json") == 0o600
+    assert read_file_mode(folder) == 0o755
 
 
 def test_secrets_are_random_and_persistent(folder: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_folder_with_other_files_is_refused(folder: Path) -> None:
     (folder / "thesis.txt").write_text("mine")
     with pytest.raises(Unavailable, match="was not created by Kennel"), open_data_folder(folder):
         pass
-    assert mode_of(folder) == 0o755
+    assert read_file_mode(folder) == 0o755
     assert [entry.name for entry in folder.iterdir()] == ["thesis.txt"]
 
 
@@ -196,7 +196,7 @@ def test_a_folder_that_servers_cannot_reach_is_named_and_stays_closed(tmp_path: 
     assert first in path.parents
     assert caught.value.slug == "data-folder-unreachable"
     assert f"but {first} (mode 0700) keeps that account out of {path}" in caught.value.message
-    assert mode_of(closed) == mode_of(first) == 0o700
+    assert read_file_mode(closed) == read_file_mode(first) == 0o700
 
 
 def account(name: str = SERVICE) -> UnixAccount:
@@ -265,7 +265,7 @@ def test_a_part_reaches_only_its_code_through_closed_folders(folder: Path) -> No
         *["Permission denied"] * 3,
     ]
     assert sorted(path.name for path in closed.iterdir()) == ["data", "work"]
-    assert mode_of(closed) == 0o700
+    assert read_file_mode(closed) == 0o700
     without = subprocess.run(
         launch_command(["/bin/cat", code / "file"], signal.SIGKILL, account()), capture_output=True, check=False
     )
@@ -299,7 +299,7 @@ def test_folders_of_parts_are_private_and_taken_over_from_root(folder: Path) -> 
         assert data.private_folder("blobs") == data.path / "blobs"
         for path in (data.path / "blobs", old, old / "a.zip"):
             assert path.stat().st_uid == account().uid
-        assert mode_of(data.path / "blobs") == 0o700
+        assert read_file_mode(data.path / "blobs") == 0o700
         assert outside.stat().st_uid == 0, "a link or another name must not change its owner"
 
 
@@ -320,16 +320,16 @@ def test_a_command_of_root_leaves_nothing_in_the_scratch_of_the_parts(folder: Pa
 
 @pytest.mark.root
 def test_root_acts_as_the_account_that_a_folder_belongs_to(folder: Path) -> None:
-    assert owner_of(folder / "none" / "of these") is None
+    assert find_owner(folder / "none" / "of these") is None
     os.chown(folder, account().uid, account().gid)
-    owner = owner_of(folder / "none" / "of these")
+    owner = find_owner(folder / "none" / "of these")
     assert owner == account()
     with acting_as(owner):
         (folder / "made").mkdir()
         with pytest.raises(PermissionError):
             Path("/etc/kennel-test").touch()
     status = (folder / "made").stat()
-    assert (status.st_uid, status.st_gid, mode_of(folder / "made")) == (account().uid, account().gid, 0o700)
+    assert (status.st_uid, status.st_gid, read_file_mode(folder / "made")) == (account().uid, account().gid, 0o700)
     with acting_as(None):
         (folder / "root's").mkdir()
     assert (folder / "root's").stat().st_uid == 0

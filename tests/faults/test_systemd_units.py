@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from deploy.cli import admin_installation
 from deploy.standalone.ephemeral import Servers
 from deploy.standalone.ports import free_port
-from deploy.systemd import CACHE, CONFIGURATION, STATE, Plan, files_of, processes_of
+from deploy.systemd import CACHE, CONFIGURATION, STATE, Plan, build_files, build_processes
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
@@ -55,11 +55,13 @@ class Unit:
 def units(plan: Plan = PLAN) -> dict[str, Unit]:
     """All services, by name without suffix."""
     return {
-        name.removesuffix(".service"): Unit(text) for name, text in files_of(plan).items() if name.endswith(".service")
+        name.removesuffix(".service"): Unit(text)
+        for name, text in build_files(plan).items()
+        if name.endswith(".service")
     }
 
 
-def queues_of(unit: Unit) -> list[str]:
+def parse_queues(unit: Unit) -> list[str]:
     """The queues of a worker's command."""
     words = shlex.split(unit.one("ExecStart"))
     return words[words.index("-Q") + 1].split(",") if "-Q" in words else []
@@ -67,12 +69,12 @@ def queues_of(unit: Unit) -> list[str]:
 
 @pytest.mark.parametrize("gpus", [0, 1, 8])
 def test_every_queue_has_its_worker_once(gpus: int) -> None:
-    taken = [queue for unit in units(Plan(gpus, 8000, "kennel")).values() for queue in queues_of(unit)]
+    taken = [queue for unit in units(Plan(gpus, 8000, "kennel")).values() for queue in parse_queues(unit)]
     assert sorted(taken) == sorted([*Queue, "sweep", "uploads"])
 
 
 def test_each_gpu_has_a_worker_of_its_own() -> None:
-    files = files_of(Plan(8, 8000, "kennel"))
+    files = build_files(Plan(8, 8000, "kennel"))
     unit = Unit(files["kennel-gpu@.service"])
     assert "KENNEL_DEVICE=cuda:%i" in unit.all("Environment")
     assert unit.one("PrivateDevices") == "no"
@@ -116,8 +118,8 @@ def test_secrets_memory_and_time_to_stop_are_those_of_the_compose_file() -> None
     twins = {"kennel-web": "api", "kennel-beat": "beat", "kennel-check": "worker-check", "kennel-cpu": "worker-cpu"}
     twins |= {"kennel-sweep": "worker-sweep"}
     twins |= {"kennel-gpu@": "worker-gpu", "kennel-migrate": "migrate"}
-    assert {process.name for process in processes_of(Plan(1, 8000, "kennel"))} == set(twins)
-    for process in processes_of(Plan(1, 8000, "kennel")):
+    assert {process.name for process in build_processes(Plan(1, 8000, "kennel"))} == set(twins)
+    for process in build_processes(Plan(1, 8000, "kennel")):
         container = composed[twins[process.name]]
         assert set(process.files) == set(container["secrets"]), process.name
         assert process.memory.lower() == str(container["mem_limit"]).lower(), process.name
@@ -155,14 +157,14 @@ def test_the_command_writes_the_files(tmp_path: Path) -> None:
         admin_installation.app, ["service", str(tmp_path / "units"), "--gpus", "2", "--user", "scoring"]
     )
     assert done.exit_code == 0, done.output
-    assert {path.name for path in (tmp_path / "units").iterdir()} == set(files_of(Plan(2, 8000, "scoring")))
+    assert {path.name for path in (tmp_path / "units").iterdir()} == set(build_files(Plan(2, 8000, "scoring")))
     assert Unit((tmp_path / "units" / "kennel-web.service").read_text()).one("User") == "scoring"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 @pytest.mark.parametrize("gpus", [0, 2])
 def test_systemd_accepts_the_units(gpus: int, tmp_path: Path) -> None:
-    for name, text in files_of(Plan(gpus, 8000, "root")).items():
+    for name, text in build_files(Plan(gpus, 8000, "root")).items():
         (tmp_path / name.replace("gpu@.", "gpu@0.")).write_text(text)
     files = sorted(path for path in tmp_path.iterdir() if path.suffix != ".env")
     done = subprocess.run(
@@ -216,14 +218,14 @@ def host(settings: Settings, servers: Servers, tmp_path: Path) -> Host:
         "redis_password": str(make_url(servers.redis.url).password),
     }
     (tmp_path / "secrets").mkdir()
-    for name in {"objects_secret_backup", *(name for process in processes_of(PLAN) for name in process.files)}:
+    for name in {"objects_secret_backup", *(name for process in build_processes(PLAN) for name in process.files)}:
         (tmp_path / "secrets" / name).write_text(passwords.get(name, ""))
     (tmp_path / "secrets" / "metrics_token").write_text(METRICS_TOKEN)
     database = str(make_url(settings.database_url.get_secret_value()).database)
     owner = make_url(servers.postgres.owner_url).set(database=database).render_as_string(hide_password=False)
     for folder in {folder for unit in units().values() for folder in unit.all("RuntimeDirectory")}:
         (tmp_path / "run" / folder).mkdir(parents=True)
-    values = dict(line.split("=", 1) for line in files_of(PLAN)["kennel.env"].splitlines())
+    values = dict(line.split("=", 1) for line in build_files(PLAN)["kennel.env"].splitlines())
     here = {name: value.replace(STATE, str(tmp_path)).replace(CACHE, str(tmp_path)) for name, value in values.items()}
     here |= {
         "DATABASE_URL": without_password(settings.database_url.get_secret_value()),
@@ -275,7 +277,7 @@ def end_all(processes: Mapping[str, subprocess.Popen[str]], plan: Plan, host: Ho
     """Stop all processes as systemd does, and check that each ends within its unit's time limit."""
     for process in processes.values():
         process.send_signal(signal.SIGTERM)
-    limits = {process.name: process.stop_seconds for process in processes_of(plan)}
+    limits = {process.name: process.stop_seconds for process in build_processes(plan)}
     ended = {process.wait(limits[name]) for name, process in processes.items()}
     assert ended <= {0, -signal.SIGTERM}, logs(host)  # systemd accepts both as a clean exit
 
@@ -315,7 +317,7 @@ def test_the_units_processes_score_an_entry_and_end_on_sigterm(host: Host) -> No
     url = f"http://127.0.0.1:{port}"
     with started(host, units(replace(PLAN, port=port))) as processes:
         wait_until_ready(url, host)
-        operator = dict(line.split("=", 1) for line in files_of(PLAN)["operator.env"].splitlines())
+        operator = dict(line.split("=", 1) for line in build_files(PLAN)["operator.env"].splitlines())
         variables = {
             **host.environment(units()["kennel-web"]),
             **{name: value.replace(CONFIGURATION, str(host.folder)) for name, value in operator.items()},

@@ -5,7 +5,7 @@ import json
 import sys
 
 from benchmarks.harness.machine import machine
-from tests.hostile.report import count, page_of
+from tests.hostile.report import count, render_page
 from tests.hostile.run import REPOSITORY, judge_inputs
 
 INPUTS = {"zip": 7_000, "onnx": 3_000}
@@ -28,7 +28,7 @@ def main() -> int:
         "sorts": sorts,
     }
     RESULTS.write_text(json.dumps(document, indent=1) + "\n")
-    PAGE.write_text(page_of(document))
+    PAGE.write_text(render_page(document))
     for counts in counted:
         print(f"{counts.sort}: {counts.inputs:,} inputs, {len(counts.wrong)} wrong, {len(counts.escapes)} escapes")
         print(*counts.faults[:20], sep="\n")

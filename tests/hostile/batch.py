@@ -28,7 +28,7 @@ THREADS = 8
 """Threads that the process may start. Zips are unpacked in threads."""
 
 
-def judge_of(kind: str) -> Callable[[int], Verdict]:
+def load_judge(kind: str) -> Callable[[int], Verdict]:
     """The function that judges inputs of this kind by seed. Imports its libraries."""
     if kind == "zip":
         return lambda seed: judge_zip(hostile_zip(seed))
@@ -42,7 +42,7 @@ def judge_of(kind: str) -> Callable[[int], Verdict]:
 def main(kind: str, first: int, count: int) -> None:
     """Judge the inputs of these seeds."""
     warnings.simplefilter("ignore")
-    judge = judge_of(kind)
+    judge = load_judge(kind)
     for seed in range(FIRST_REHEARSED, FIRST_REHEARSED + REHEARSED):
         judge(seed)
     while len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208 - an ended thread stays listed for a moment

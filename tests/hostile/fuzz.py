@@ -15,7 +15,7 @@ import atheris  # type: ignore[import-untyped]
 
 with atheris.instrument_imports(include=["kennel_client", "scorer.archive", "scorer.generators.onnx"]):
     from scorer.errors import KennelError
-    from tests.hostile.judge import images_of
+    from tests.hostile.judge import read_accepted_images
     from tests.hostile.onnx_models import hostile_onnx
     from tests.hostile.onnx_reading import images_by_reader
     from tests.hostile.zips import hostile_zip
@@ -26,7 +26,7 @@ SEEDS = 200
 MAX_BYTES = 1 << 15
 MAX_MEGABYTES = 4096
 READERS: dict[str, tuple[Callable[[bytes], Any], Callable[[int], Any]]] = {
-    "zip": (images_of, hostile_zip),
+    "zip": (read_accepted_images, hostile_zip),
     "onnx": (images_by_reader, hostile_onnx),
 }
 

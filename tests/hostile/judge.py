@@ -31,7 +31,9 @@ class Verdict:
 def judge_zip(hostile: HostileInput) -> Verdict:
     """Pass a zip to the reader of entries."""
     return _judge(
-        hostile, images_of, lambda content: hostile.truth if hostile.fate is Fate.ACCEPTED else _by_pillow(content)
+        hostile,
+        read_accepted_images,
+        lambda content: hostile.truth if hostile.fate is Fate.ACCEPTED else _by_pillow(content),
     )
 
 
@@ -59,7 +61,7 @@ def _judge(hostile: HostileInput, read: Reader, truth: Reader) -> Verdict:
     return Verdict(hostile.kind, "accepted", "" if right else "accepted as other images")
 
 
-def images_of(content: bytes) -> NDArray[np.generic]:
+def read_accepted_images(content: bytes) -> NDArray[np.generic]:
     """The images of a zip, from the reader of entries."""
     file = io.BytesIO(content)
     out = np.zeros((COUNT, SIDE, SIDE, 3), np.uint8)

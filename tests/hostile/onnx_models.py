@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from tests.hostile.input import Fate, HostileInput
-from tests.worker.generators.onnx_files import DIMENSION, linear_model, model_of_nodes, weight
+from tests.worker.generators.onnx_files import DIMENSION, build_model, linear_model, weight
 
 Change = Callable[[onnx.ModelProto, random.Random], bytes]
 
@@ -91,7 +91,7 @@ def _huge(_: onnx.ModelProto, rng: random.Random) -> bytes:
         weight("shape", [-1, 3, 2, 2], np.int64),
         weight("by", [1, 1, by, by]),
     ]
-    return _bytes(model_of_nodes(nodes, stored))
+    return _bytes(build_model(nodes, stored))
 
 
 def _constant_bomb(_: onnx.ModelProto, rng: random.Random) -> bytes:
@@ -101,7 +101,7 @@ def _constant_bomb(_: onnx.ModelProto, rng: random.Random) -> bytes:
         helper.make_node("Tanh", ["flat"], ["images"]),
     ]
     size = rng.choice([[DIMENSION, 10**9], [10**6, 10**6], [-5, 3], [2**62, 4]])
-    return _bytes(model_of_nodes(nodes, [weight("size", size, np.int64)]))
+    return _bytes(build_model(nodes, [weight("size", size, np.int64)]))
 
 
 def _cycle(model: onnx.ModelProto, rng: random.Random) -> bytes:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from tests.hostile.input import Fate
 from tests.pure.archive.broken_files import (
     SIGNATURE,
+    build_png,
     chunk,
     header,
     interlaced_png,
     png,
-    png_of_chunks,
     rows,
 )
 
@@ -38,16 +38,16 @@ def _wrong_crc(pixels: Pixels, rng: random.Random) -> bytes:
 
 def _lying_header(pixels: Pixels, rng: random.Random) -> bytes:
     width, height = rng.choice([(1, 8), (8, 9), (0, 0), (65_535, 65_535), (2**31 - 1, 1), (2**32 - 1, 2**32 - 1)])
-    return png_of_chunks(header(width, height), zlib.compress(rows(pixels)))
+    return build_png(header(width, height), zlib.compress(rows(pixels)))
 
 
 def _other_colour(pixels: Pixels, rng: random.Random) -> bytes:
     depth, colour = rng.choice([(8, 0), (8, 3), (8, 4), (8, 6), (16, 2), (1, 0), (3, 2), (8, 7), (255, 255)])
-    return png_of_chunks(header(SIDE, SIDE, depth, colour), zlib.compress(rows(pixels)))
+    return build_png(header(SIDE, SIDE, depth, colour), zlib.compress(rows(pixels)))
 
 
 def _bomb(_: Pixels, rng: random.Random) -> bytes:
-    return png_of_chunks(header(SIDE, SIDE), zlib.compress(bytes(rng.choice([10**5, 10**7])), 9))
+    return build_png(header(SIDE, SIDE), zlib.compress(bytes(rng.choice([10**5, 10**7])), 9))
 
 
 def _animated(pixels: Pixels, rng: random.Random) -> bytes:
@@ -95,7 +95,7 @@ def _lying_length(pixels: Pixels, rng: random.Random) -> bytes:
 def _other_filter(pixels: Pixels, rng: random.Random) -> bytes:
     raw = bytearray(rows(pixels))
     raw[0] = rng.randint(5, 255)
-    return png_of_chunks(header(SIDE, SIDE), zlib.compress(bytes(raw)))
+    return build_png(header(SIDE, SIDE), zlib.compress(bytes(raw)))
 
 
 CHANGES: dict[str, tuple[Change, Fate]] = {

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.harness.report import machine_line
 from tests.hostile.run import Judged
 
-MAX_SECONDS_OF_AN_INPUT = 5.0
+MAX_SECONDS_PER_INPUT = 5.0
 """Limit of processor time, far above the maximum on a busy machine."""
 MAX_GROWTH_BYTES = {"zip": 64 << 20, "onnx": 512 << 20}
 """Maximum growth of the process over all inputs."""
@@ -45,7 +45,7 @@ class Counted:
     def faults(self) -> list[str]:
         """Wrong outcomes, escapes and exceeded limits."""
         lines = [*self.wrong, *self.escapes]
-        if self.slowest_seconds > MAX_SECONDS_OF_AN_INPUT:
+        if self.slowest_seconds > MAX_SECONDS_PER_INPUT:
             lines.append(f"an input took {self.slowest_seconds} s")
         if self.grown_bytes > MAX_GROWTH_BYTES[self.sort]:
             lines.append(f"a process grew by {self.grown_bytes >> 20} MiB")
@@ -71,7 +71,7 @@ def count(sort: str, judged: Iterable[Judged]) -> Counted:
     return counted
 
 
-def page_of(document: Mapping[str, Any]) -> str:
+def render_page(document: Mapping[str, Any]) -> str:
     """The report as Markdown, from its JSON."""
     sorts = document["sorts"]
     inputs, wrong, escapes = (sum(counts[name] for counts in sorts.values()) for name in ("inputs", "wrong", "escapes"))

@@ -14,7 +14,7 @@ from scorer.confinement.import_path import IMPORT_PATH
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS, INPUT_SECONDS = 600.0, 60.0
 """Maximum wait for the first line on a busy machine, which includes imports and rehearsal, and for each input."""
-INPUTS_OF_A_PROCESS = 1_000
+INPUTS_PER_PROCESS = 1_000
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A process with several threads cannot be confined, and these libraries start threads at import."""
 CONFINED = '{"missing": []}\n'
@@ -31,7 +31,7 @@ def judge_inputs(kind: str, count: int, *, first: int = 0) -> Iterator[Judged]:
     """
     end = first + count
     while first < end:
-        number = min(INPUTS_OF_A_PROCESS, end - first)
+        number = min(INPUTS_PER_PROCESS, end - first)
         done = 0
         for judged in _judge_in_one_process(kind, first, number):
             yield judged

@@ -14,7 +14,7 @@ from tests.hostile.input import Fate, HostileInput
 from tests.hostile.judge import judge_zip
 from tests.hostile.onnx_models import CHANGES as ONNX_CHANGES
 from tests.hostile.pngs import CHANGES as PNG_CHANGES
-from tests.hostile.report import count, page_of
+from tests.hostile.report import count, render_page
 from tests.hostile.run import REPOSITORY, Judged, judge_inputs
 from tests.hostile.zips import CHANGES as ZIP_CHANGES
 from tests.hostile.zips import WHOLE, hostile_zip
@@ -70,7 +70,7 @@ def test_wrong_slow_large_and_escaping_inputs_are_faults() -> None:
 
 def test_the_report_counts_10000_inputs_of_all_kinds_and_no_escape() -> None:
     document = json.loads(RESULTS.read_text())
-    assert PAGE.read_text() == page_of(document)
+    assert PAGE.read_text() == render_page(document)
     assert re.fullmatch("[0-9a-f]{10}", document["machine"]["commit"]), (
         "a committed version, which everybody can check out"
     )

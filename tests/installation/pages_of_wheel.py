@@ -11,7 +11,7 @@ import kennel_client
 import migrations
 from deploy.standalone.database_roles import APP, DATABASE
 from deploy.standalone.ephemeral import ephemeral_servers
-from tests.privacy.crawler import Route, requests_of, routes_of, send
+from tests.privacy.crawler import Route, build_requests, send, walk_routes
 from tests.privacy.environment import Environment, planted_environment
 
 STATIC = Path(__file__).parents[2] / "api" / "rendering" / "static"
@@ -23,8 +23,8 @@ def main() -> None:
     with TemporaryDirectory() as folder, ephemeral_servers() as servers:
         migrations.upgrade(servers.postgres.owner_url, APP)
         with planted_environment(servers, Path(folder), template=DATABASE) as world:
-            pages = [route for route in routes_of(world.app) if is_page(route)]
-            faults = [fault for route in pages for fault in faults_of(world, route)]
+            pages = [route for route in walk_routes(world.app) if is_page(route)]
+            faults = [fault for route in pages for fault in find_faults(world, route)]
             names = [file.name for file in STATIC.iterdir()]
             missing = [name for name in names if world.http.get(f"/static/{name}").status_code != 200]
     places = [str(package.__file__) for package in (api, kennel_client)]
@@ -36,9 +36,9 @@ def is_page(route: Route) -> bool:
     return route.method == "GET" and not route.path.startswith("/api/")
 
 
-def faults_of(world: Environment, route: Route) -> Iterator[str]:
+def find_faults(world: Environment, route: Route) -> Iterator[str]:
     """The statuses of a page that no role can see, or that fails for a role. Stops at the first role that sees it."""
-    request = next(requests_of(route, world.planted))
+    request = next(build_requests(route, world.planted))
     statuses: list[int] = []
     while 200 not in statuses and len(statuses) < len(ROLES):
         statuses.append(send(world, ROLES[len(statuses)], request).status)

@@ -21,8 +21,8 @@ from packaging.tags import compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import canonicalize_name
 
 from tests.documents import ROOT
-from tests.factories import noise_images, zip_of
-from tests.pure.client.signed_receipts import KEY, RECEIPT, jwk_of, signed
+from tests.factories import make_zip, noise_images
+from tests.pure.client.signed_receipts import KEY, RECEIPT, signed, to_jwk
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 MANYLINUX = (*(f"manylinux_2_{minor}" for minor in range(36, 4, -1)), "manylinux2014", "manylinux2010", "manylinux1")
@@ -127,9 +127,9 @@ def test_the_client_works_alone_with_its_oldest_packages(python: str, tmp_path: 
     _run(found, "-m", "pip", "install", "--quiet", "-c", limits, "./client[verify]", "pytest")
     kennel, entry = found.with_name("kennel"), tmp_path / "entry.zip"
     receipt, keys = tmp_path / "receipt.json", tmp_path / "keys.json"
-    entry.write_bytes(zip_of(noise_images(1)))
+    entry.write_bytes(make_zip(noise_images(1)))
     receipt.write_text(json.dumps(signed(RECEIPT)))
-    keys.write_text(json.dumps({"keys": [jwk_of(KEY)]}))
+    keys.write_text(json.dumps({"keys": [to_jwk(KEY)]}))
     assert CLIENT["version"] in _run(kennel, "--version")
     assert "are valid" in _run(kennel, "check", entry, "--count", "8", "--size", "16")
     assert json.loads(_run(kennel, "verify", receipt, "--keys", keys, "--json"))["issuer"] == RECEIPT["issuer"]

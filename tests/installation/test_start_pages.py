@@ -159,7 +159,7 @@ def machine() -> Iterator[Machine]:
         shutil.rmtree(repository)
 
 
-def lines_of(block: Block, machine: Machine) -> list[str]:
+def list_lines(block: Block, machine: Machine) -> list[str]:
     """The commands of a block to run in this terminal. Starts the commands of another terminal."""
     if block.language != "console" or block.mark == "not run":
         return []
@@ -175,7 +175,7 @@ def follow(page: str, machine: Machine) -> str:
     text = (ROOT / "docs" / page).read_text()
     for file in TITLE.finditer(text):
         (machine.folder / file["name"]).write_text(machine.here(file["body"]))
-    lines = [line for block in blocks(text) for line in lines_of(block, machine)]
+    lines = [line for block in blocks(text) for line in list_lines(block, machine)]
     return machine.run(lines, bare=page in BARE) if lines else ""
 
 
@@ -190,7 +190,7 @@ def test_the_commands_on_the_start_pages_work() -> None:
 @pytest.mark.parametrize("page", sorted(BARE))
 def test_a_page_that_installs_kennel_sets_the_path_first(page: str) -> None:
     with machine() as newcomer:
-        lines = [line for block in blocks((ROOT / "docs" / page).read_text()) for line in lines_of(block, newcomer)]
+        lines = [line for block in blocks((ROOT / "docs" / page).read_text()) for line in list_lines(block, newcomer)]
         first = next(index for index, line in enumerate(lines) if line.startswith("kennel "))
         newcomer.run([*lines[:first], "command -v kennel"], bare=True)
 
@@ -200,13 +200,13 @@ def test_every_start_page_is_executed() -> None:
     assert pages <= set(EXECUTED)
 
 
-def pages_of_the_runbook() -> set[Path]:
+def find_runbook_pages() -> set[Path]:
     runbook = ROOT / "docs" / RUNBOOK
     return {(runbook.parent / link["page"]).resolve() for link in LINK.finditer(runbook.read_text())}
 
 
 def test_every_page_that_the_runbook_links_is_executed() -> None:
-    linked = pages_of_the_runbook()
+    linked = find_runbook_pages()
     assert len(linked) > 10
     assert {page.relative_to(ROOT / "docs").as_posix() for page in linked} <= set(EXECUTED)
 
@@ -216,7 +216,7 @@ def test_commands_in_the_runbooks_sentences_are_in_a_block_or_linked_page() -> N
     runbook = ROOT / "docs" / RUNBOOK
     shown = [
         set(command.split())
-        for page in (runbook, *pages_of_the_runbook())
+        for page in (runbook, *find_runbook_pages())
         for block in blocks(page.read_text())
         for command in commands(block)
     ]

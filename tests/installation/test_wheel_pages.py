@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tool_environments import made_once, new_environment
+from tests.tool_environments import make_cached, new_environment
 
 ROOT = Path(__file__).parents[2]
 BUILDER = "hatchling>=1.27"
@@ -26,7 +26,7 @@ def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder into which both wheels are installed."""
-    builder = made_once(BUILDER, lambda folder: new_environment(folder, BUILDER)) / "bin" / "python"
+    builder = make_cached(BUILDER, lambda folder: new_environment(folder, BUILDER)) / "bin" / "python"
     for project in (ROOT, ROOT / "client"):
         run(builder, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "dist", cwd=project)
     wheels = (tmp_path / "dist").glob("*.whl")

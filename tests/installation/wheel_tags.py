@@ -21,12 +21,12 @@ def wheel_tags() -> dict[str, list[str]]:
     pins: dict[str, str] = {canonicalize_name(name): version for name, version in PIN.findall(_constraints())}
     with httpx.Client(headers={"Accept": "application/vnd.pypi.simple.v1+json"}, timeout=60) as http:
 
-        def tags_of(name: str) -> list[str]:
+        def fetch_tags(name: str) -> list[str]:
             files = http.get(f"{INDEX}/{name}/").raise_for_status().json()["files"]
             return sorted({tag for file in files for tag in _tags(file["filename"], pins[name])})
 
         with ThreadPoolExecutor(8) as pool:
-            return dict(zip(pins, pool.map(tags_of, pins), strict=True))
+            return dict(zip(pins, pool.map(fetch_tags, pins), strict=True))
 
 
 def _constraints() -> str:

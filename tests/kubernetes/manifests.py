@@ -37,17 +37,17 @@ def workloads(folder: str) -> dict[str, Object]:
     return named("Deployment", folder) | named("Job", folder)
 
 
-def pod_of(workload: Object) -> dict[str, Any]:
+def find_pod(workload: Object) -> dict[str, Any]:
     pod: dict[str, Any] = workload["spec"]["template"]["spec"]
     return pod
 
 
-def container_of(workload: Object) -> dict[str, Any]:
-    (container,) = pod_of(workload)["containers"]
+def find_container(workload: Object) -> dict[str, Any]:
+    (container,) = find_pod(workload)["containers"]
     return dict(container)
 
 
-def environment_of(folder: str, container: Object) -> dict[str, str]:
+def read_environment(folder: str, container: Object) -> dict[str, str]:
     """The variables of a container, which override those from its ConfigMaps."""
     maps = named("ConfigMap", folder)
     variables: dict[str, str] = {}
@@ -66,15 +66,15 @@ def _value(maps: Mapping[str, Object], container: Object, variable: Object) -> s
     return str(container["resources"][resources][resource])
 
 
-def mounts_of(workload: Object) -> dict[str, tuple[Mapping[str, Any], bool]]:
+def list_mounts(workload: Object) -> dict[str, tuple[Mapping[str, Any], bool]]:
     """By path in a workload's container: the volume, and whether it is read-only."""
-    volumes = {volume["name"]: volume for volume in pod_of(workload)["volumes"]}
-    mounts = container_of(workload)["volumeMounts"]
+    volumes = {volume["name"]: volume for volume in find_pod(workload)["volumes"]}
+    mounts = find_container(workload)["volumeMounts"]
     return {mount["mountPath"]: (volumes[mount["name"]], mount.get("readOnly", False)) for mount in mounts}
 
 
-def secrets_of(workload: Object) -> set[str]:
-    volumes = [volume["secret"] for volume in pod_of(workload)["volumes"] if "secret" in volume]
+def list_secrets(workload: Object) -> set[str]:
+    volumes = [volume["secret"] for volume in find_pod(workload)["volumes"] if "secret" in volume]
     return {item["path"] for volume in volumes for item in volume["items"]}
 
 
@@ -96,7 +96,7 @@ SCALED = ("worker-check", "worker-cpu", "worker-gpu")
 SELECTOR = re.compile(r"(?P<metric>\w+)\{(?P<labels>[^}]*)\}")
 
 
-def triggers_of(folder: str, name: str) -> Iterator[tuple[str, dict[str, str], float]]:
+def find_triggers(folder: str, name: str) -> Iterator[tuple[str, dict[str, str], float]]:
     """The metrics that scale a worker: metric, labels, and the target value per pod."""
     for trigger in named("ScaledObject", folder)[name]["spec"]["triggers"]:
         match = SELECTOR.fullmatch(trigger["metadata"]["valueLocation"])

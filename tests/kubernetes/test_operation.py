@@ -27,14 +27,14 @@ from tests.kubernetes.manifests import (
     OVERLAYS,
     SCALED,
     Object,
-    container_of,
-    environment_of,
+    find_container,
+    find_pod,
+    find_triggers,
+    list_secrets,
     named,
-    pod_of,
+    read_environment,
     render,
-    secrets_of,
     selected_components,
-    triggers_of,
     workloads,
 )
 
@@ -43,11 +43,11 @@ WORKERS = (*SCALED, "worker-sweep")
 
 
 def option(workload: Mapping[str, Any], name: str) -> str:
-    command: list[str] = container_of(workload)["command"]
+    command: list[str] = find_container(workload)["command"]
     return command[command.index(name) + 1]
 
 
-def queues_of(workload: Mapping[str, Any]) -> set[str]:
+def parse_queues(workload: Mapping[str, Any]) -> set[str]:
     return set(option(workload, "-Q").split(","))
 
 
@@ -62,7 +62,7 @@ def test_the_database_has_connections_for_all_pods(folder: str) -> None:
     workers = sum(most[name] * int(option(found[name], "--concurrency")) for name in WORKERS)
     web = found["api"]["spec"]["replicas"] + found["api"]["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
     assert all(found[name]["spec"]["strategy"]["rollingUpdate"]["maxSurge"] == 0 for name in WORKERS)
-    environment = environment_of(folder, container_of(found["api"]))
+    environment = read_environment(folder, find_container(found["api"]))
     assert environment["KENNEL_WORKER_PROCESSES"] == str(workers)
     assert environment["KENNEL_WEB_PROCESSES"] == str(web)
     settings = Settings(
@@ -81,19 +81,19 @@ def test_the_database_has_connections_for_all_pods(folder: str) -> None:
 def test_a_pod_has_as_many_threads_as_cores(folder: str, name: str) -> None:
     """With more threads than cores, the threads of a matrix product wait for each other and for other pods."""
     worker = workloads(folder)[name]
-    threads = int(environment_of(folder, container_of(worker))["OMP_NUM_THREADS"])
-    cores = container_of(worker)["resources"]["requests"]["cpu"]
+    threads = int(read_environment(folder, find_container(worker))["OMP_NUM_THREADS"])
+    cores = find_container(worker)["resources"]["requests"]["cpu"]
     assert int(option(worker, "--concurrency")) * threads == int(cores)
 
 
 @pytest.mark.parametrize("folder", OVERLAYS)
 def test_a_pod_has_one_gpu_or_none(folder: str) -> None:
     worker = workloads(folder)["worker-gpu"]
-    device = environment_of(folder, container_of(worker))["KENNEL_DEVICE"]
-    gpus = container_of(worker)["resources"]["limits"].get("nvidia.com/gpu")
+    device = read_environment(folder, find_container(worker))["KENNEL_DEVICE"]
+    gpus = find_container(worker)["resources"]["limits"].get("nvidia.com/gpu")
     expected = ("cpu", None, "1") if folder.endswith("-cpu") else ("cuda", "1", "2")
     assert (device, gpus, option(worker, "--concurrency")) == expected
-    assert ("tolerations" in pod_of(worker), "nodeSelector" in pod_of(worker)) == (gpus == "1", gpus == "1")
+    assert ("tolerations" in find_pod(worker), "nodeSelector" in find_pod(worker)) == (gpus == "1", gpus == "1")
 
 
 def test_eight_gpus_are_eight_pods() -> None:
@@ -107,8 +107,8 @@ def test_eight_gpus_are_eight_pods() -> None:
 def test_workers_are_scaled_by_the_age_of_their_queues_and_running_jobs(name: str, folder: str) -> None:
     """Waiting jobs start a pod, running jobs keep it. Otherwise a long job would end as soon as its queue is empty."""
     worker = workloads(folder)[name]
-    triggers = list(triggers_of(folder, name))
-    queues = queues_of(worker) & set(Queue)
+    triggers = list(find_triggers(folder, name))
+    queues = parse_queues(worker) & set(Queue)
     age, jobs = "kennel_queue_oldest_due_seconds", "kennel_queue_jobs"
     assert {labels["queue"] for metric, labels, _ in triggers if metric == age} == queues
     running = [(labels["queue"], target) for metric, labels, target in triggers if metric == jobs]
@@ -121,7 +121,7 @@ def test_workers_are_scaled_by_the_age_of_their_queues_and_running_jobs(name: st
 def test_workers_scale_to_zero_except_those_that_finish_uploads(name: str) -> None:
     scaled, worker = named("ScaledObject", EXAMPLE)[name]["spec"], workloads(EXAMPLE)[name]
     assert scaled["scaleTargetRef"] == {"name": name}
-    assert scaled["minReplicaCount"] == (UPLOADS_QUEUE in queues_of(worker))
+    assert scaled["minReplicaCount"] == (UPLOADS_QUEUE in parse_queues(worker))
     assert "replicas" not in worker["spec"], "applying the files again would undo the scaling"
 
 
@@ -146,7 +146,7 @@ def test_a_drain_of_nodes_takes_one_pod_at_a_time() -> None:
 
 
 def test_web_stops_after_the_ingress_has_removed_it() -> None:
-    pod = pod_of(workloads(EXAMPLE)["api"])
+    pod = find_pod(workloads(EXAMPLE)["api"])
     (pause,) = (container["lifecycle"]["preStop"]["exec"]["command"][1] for container in pod["containers"])
     assert 0 < int(pause) < pod["terminationGracePeriodSeconds"]
     assert workloads(EXAMPLE)["api"]["spec"]["replicas"] > 1
@@ -154,11 +154,11 @@ def test_web_stops_after_the_ingress_has_removed_it() -> None:
 
 def test_pods_that_read_the_database_wait_for_its_tables() -> None:
     for name, workload in workloads(EXAMPLE).items():
-        waiting = [container["command"] for container in pod_of(workload).get("initContainers", ())]
-        needed = "database_password" in secrets_of(workload)
+        waiting = [container["command"] for container in find_pod(workload).get("initContainers", ())]
+        needed = "database_password" in list_secrets(workload)
         assert waiting == ([["kennel", "migrate", "--wait"]] if needed else []), name
-        for container in pod_of(workload).get("initContainers", ()):
-            environment = environment_of(EXAMPLE, container)
+        for container in find_pod(workload).get("initContainers", ()):
+            environment = read_environment(EXAMPLE, container)
             assert environment["DATABASE_PASSWORD_FILE"] == "/run/secrets/database_password"
 
 
@@ -176,7 +176,7 @@ def components_allowed(policy: str, folder: str = EXAMPLE) -> set[str]:
     ],
 )
 def test_a_server_is_reached_by_workloads_that_have_its_secret(policy: str, port: int, secrets: set[str]) -> None:
-    with_secret = {name for name, workload in workloads(EXAMPLE).items() if secrets_of(workload) & secrets}
+    with_secret = {name for name, workload in workloads(EXAMPLE).items() if list_secrets(workload) & secrets}
     assert components_allowed(policy) == with_secret
     (rule,) = named("NetworkPolicy", EXAMPLE)[policy]["spec"]["egress"]
     assert rule["ports"] == [{"protocol": "TCP", "port": port}]
@@ -213,7 +213,7 @@ def test_an_optional_component_opens_the_address_of_its_setting(
     validate(allowed, VERSIONS[0])
     assert components_allowed(policy, with_every_choice) == components
     (rule,) = allowed["spec"]["egress"]
-    environment = environment_of(with_every_choice, container_of(workloads(with_every_choice)["api"]))
+    environment = read_environment(with_every_choice, find_container(workloads(with_every_choice)["api"]))
     address = urlsplit(environment[variable] if "//" in environment[variable] else f"//{environment[variable]}")
     assert rule["ports"] == [{"protocol": "TCP", "port": address.port}]
     (database,) = named("NetworkPolicy", EXAMPLE)["allow-database"]["spec"]["egress"]
@@ -240,7 +240,7 @@ def test_nothing_is_reached_without_being_allowed() -> None:
 
 def test_the_address_has_a_certificate() -> None:
     (ingress,) = named("Ingress", EXAMPLE).values()
-    host = urlsplit(environment_of(EXAMPLE, container_of(workloads(EXAMPLE)["api"]))["KENNEL_PUBLIC_URL"]).hostname
+    host = urlsplit(read_environment(EXAMPLE, find_container(workloads(EXAMPLE)["api"]))["KENNEL_PUBLIC_URL"]).hostname
     assert ingress["metadata"]["annotations"]["cert-manager.io/cluster-issuer"]
     assert [entry["hosts"] for entry in ingress["spec"]["tls"]] == [[host]]
     (rule,) = ingress["spec"]["rules"]
@@ -249,7 +249,7 @@ def test_the_address_has_a_certificate() -> None:
     assert path["backend"]["service"] == {"name": "api", "port": {"name": "http"}}
     service = named("Service", EXAMPLE)["api"]["spec"]
     assert selected_components({"matchLabels": service["selector"]}, EXAMPLE) == {"api"}
-    assert service["ports"][0]["targetPort"] == container_of(workloads(EXAMPLE)["api"])["ports"][0]["name"]
+    assert service["ports"][0]["targetPort"] == find_container(workloads(EXAMPLE)["api"])["ports"][0]["name"]
 
 
 def test_scrapes_have_the_names_that_alerts_use() -> None:
@@ -265,9 +265,9 @@ def test_scrapes_have_the_names_that_alerts_use() -> None:
     assert scraped == {"kennel-web": {"api"}, "kennel-worker": set(WORKERS)}
     assert components_allowed("allow-monitoring") == {"api", *WORKERS}
     for name in WORKERS:
-        container = container_of(workloads(EXAMPLE)[name])
+        container = find_container(workloads(EXAMPLE)[name])
         (port,) = container["ports"]
-        environment = environment_of(EXAMPLE, container)
+        environment = read_environment(EXAMPLE, container)
         assert port == {"name": "metrics", "containerPort": int(environment["KENNEL_METRICS_PORT"])}
         mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
         assert environment["PROMETHEUS_MULTIPROC_DIR"] in mounts
@@ -285,7 +285,7 @@ VERSIONS = ("1.30", kubernetes_validate.latest_version())
 
 
 @cache
-def validator_of(kind: str) -> jsonschema.Draft202012Validator | None:
+def find_validator(kind: str) -> jsonschema.Draft202012Validator | None:
     """The validator of a kind that is not built into Kubernetes."""
     file = SCHEMAS / f"{kind.lower()}.json"
     return jsonschema.Draft202012Validator(json.loads(file.read_text())) if file.exists() else None
@@ -293,7 +293,7 @@ def validator_of(kind: str) -> jsonschema.Draft202012Validator | None:
 
 def validate(document: Object, version: str) -> None:
     """Raise ``jsonschema.ValidationError`` if an object has an unknown field or lacks a required one."""
-    own = validator_of(document["kind"])
+    own = find_validator(document["kind"])
     if own is not None:
         own.validate(document)
     else:

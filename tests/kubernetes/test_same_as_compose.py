@@ -10,12 +10,12 @@ from tests.compose.compose_file import MAIN, ROOT, read, services
 from tests.kubernetes.manifests import (
     BASE,
     EXAMPLE,
-    container_of,
-    environment_of,
-    mounts_of,
+    find_container,
+    find_pod,
+    list_mounts,
+    list_secrets,
     named,
-    pod_of,
-    secrets_of,
+    read_environment,
     workloads,
 )
 
@@ -70,18 +70,18 @@ def test_every_service_is_a_workload_or_runs_elsewhere() -> None:
 @each_service
 def test_commands(name: str) -> None:
     """Without a command, a container runs the command of its image, both in compose and on Kubernetes."""
-    assert container_of(WORKLOADS[name]).get("command") == COMPOSE[name].get("command")
+    assert find_container(WORKLOADS[name]).get("command") == COMPOSE[name].get("command")
 
 
 @each_service
 def test_images(name: str) -> None:
-    image = container_of(workloads(BASE)[name])["image"]
+    image = find_container(workloads(BASE)[name])["image"]
     assert image == f"kennel-{COMPOSE[name]['build']['target']}"
 
 
 @each_service
 def test_settings(name: str) -> None:
-    compose, here = COMPOSE[name]["environment"], environment_of(EXAMPLE, container_of(WORKLOADS[name]))
+    compose, here = COMPOSE[name]["environment"], read_environment(EXAMPLE, find_container(WORKLOADS[name]))
     assert compose.keys() - here.keys() <= ONLY_IN_COMPOSE.keys()
     assert here.keys() - compose.keys() <= ONLY_HERE.keys()
     common = compose.keys() & here.keys() - DEPENDING_ON_PLACE
@@ -92,18 +92,18 @@ def test_settings(name: str) -> None:
 def test_every_setting_can_be_set(name: str) -> None:
     """Every container reads the common ConfigMap, as compose passes on every setting from .env."""
     (settings,) = (config_map for config_map in named("ConfigMap", EXAMPLE) if config_map.startswith("settings-"))
-    pod = pod_of(WORKLOADS[name])
+    pod = find_pod(WORKLOADS[name])
     for container in (*pod["containers"], *pod.get("initContainers", ())):
         assert container["envFrom"][0] == {"configMapRef": {"name": settings}}
 
 
 @each_service
 def test_secrets(name: str) -> None:
-    assert secrets_of(WORKLOADS[name]) == set(COMPOSE[name]["secrets"])
-    environment = environment_of(EXAMPLE, container_of(WORKLOADS[name]))
+    assert list_secrets(WORKLOADS[name]) == set(COMPOSE[name]["secrets"])
+    environment = read_environment(EXAMPLE, find_container(WORKLOADS[name]))
     files = {value for key, value in environment.items() if key.endswith(FILE_SUFFIX)}
-    assert files == {f"/run/secrets/{secret}" for secret in secrets_of(WORKLOADS[name])}
-    volume, read_only = mounts_of(WORKLOADS[name])["/run/secrets"]
+    assert files == {f"/run/secrets/{secret}" for secret in list_secrets(WORKLOADS[name])}
+    volume, read_only = list_mounts(WORKLOADS[name])["/run/secrets"]
     assert volume["secret"]["secretName"] == "kennel-secrets"
     assert volume["secret"]["defaultMode"] == 0o440
     assert read_only
@@ -111,7 +111,7 @@ def test_secrets(name: str) -> None:
 
 def test_secrets_have_the_names_of_the_files_of_compose() -> None:
     """This lets `kubectl create secret --from-file=secrets/` create all of them."""
-    used = {item for workload in WORKLOADS.values() for item in secrets_of(workload)}
+    used = {item for workload in WORKLOADS.values() for item in list_secrets(workload)}
     assert used == set(read(MAIN)["secrets"]) - {"objects_secret", "objects_secret_backup"}, (
         "the object store runs elsewhere"
     )
@@ -120,7 +120,7 @@ def test_secrets_have_the_names_of_the_files_of_compose() -> None:
 def test_health_checks() -> None:
     for name in OURS:
         check = COMPOSE[name].get("healthcheck", {})
-        container = container_of(WORKLOADS[name])
+        container = find_container(WORKLOADS[name])
         if check.get("disable"):
             assert "livenessProbe" not in container
         elif name == "api":
@@ -151,13 +151,13 @@ def _check_web(container: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["worker-check", "worker-sweep", "worker-cpu", "worker-gpu"])
 def test_an_unreachable_queue_server_does_not_stop_a_score(name: str) -> None:
     """A worker without its queue server touches no health file, and may have been computing a score for an hour."""
-    probe = container_of(WORKLOADS[name])["livenessProbe"]
+    probe = find_container(WORKLOADS[name])["livenessProbe"]
     assert probe["failureThreshold"] * probe["periodSeconds"] >= 1800
 
 
 @each_service
 def test_permissions(name: str) -> None:
-    pod = pod_of(WORKLOADS[name])
+    pod = find_pod(WORKLOADS[name])
     user = int(re.findall(r"^USER (\d+)$", DOCKERFILE, re.MULTILINE)[-1])
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert {pod["securityContext"][key] for key in ("runAsUser", "runAsGroup", "fsGroup")} == {user}
@@ -176,16 +176,16 @@ def test_permissions(name: str) -> None:
 
 @each_service
 def test_limits(name: str) -> None:
-    limits = container_of(WORKLOADS[name])["resources"]["limits"]
+    limits = find_container(WORKLOADS[name])["resources"]["limits"]
     assert limits["memory"] == quantity(COMPOSE[name]["mem_limit"])
-    grace = pod_of(WORKLOADS[name])["terminationGracePeriodSeconds"]
+    grace = find_pod(WORKLOADS[name])["terminationGracePeriodSeconds"]
     assert grace == seconds(COMPOSE[name].get("stop_grace_period", "30s"))
 
 
 @each_service
 def test_volumes(name: str) -> None:
     """A pod has the volumes of compose, and one folder each for temporary files, metrics and secrets."""
-    mounts = mounts_of(WORKLOADS[name])
+    mounts = list_mounts(WORKLOADS[name])
     compose = {volume.split(":")[1]: volume.endswith(":ro") for volume in COMPOSE[name].get("volumes", ())}
     compose |= dict.fromkeys(COMPOSE[name]["tmpfs"], False)
     shared_memory = {"/dev/shm": False} if "shm_size" in COMPOSE[name] else {}

@@ -37,7 +37,7 @@ def running(version: Path, environment: Mapping[str, str], *module: str) -> Iter
         process = subprocess.Popen(
             [sys.executable, "-m", *module],
             cwd=version,
-            env=environment_of(version, environment),
+            env=build_environment(version, environment),
             stdout=log,
             stderr=subprocess.STDOUT,
         )
@@ -53,7 +53,7 @@ def running(version: Path, environment: Mapping[str, str], *module: str) -> Iter
             process.wait(PATIENCE)
 
 
-def environment_of(version: Path, variables: Mapping[str, str]) -> dict[str, str]:
+def build_environment(version: Path, variables: Mapping[str, str]) -> dict[str, str]:
     """The environment of a version's processes, which import its code rather than the installed package."""
     return {
         **{name: os.environ[name] for name in ("PATH", "HOME")},
@@ -68,7 +68,7 @@ def run(version: Path, environment: Mapping[str, str], code: str, *arguments: st
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=version,
-        env=environment_of(version, environment),
+        env=build_environment(version, environment),
         capture_output=True,
         text=True,
         check=True,

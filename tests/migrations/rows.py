@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import Boolean, DateTime, Double, Integer, LargeBinary, Text, TypeEngine
 
 from migrations import FIRST
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 
 PAST, FUTURE = "2020-03-14T12:00:00+00:00", "2999-03-14T12:00:00+00:00"
 SLUG, TOKEN = "dogs", "secret-of-kay"
@@ -21,7 +21,7 @@ ROWS: Mapping[str, Sequence[Row]] = {
         ("accounts", {"handle": "kay", "role": "participant"}),
         ("competitions", {"slug": SLUG, "image_count": 8, "opens_at": PAST, "closes_at": FUTURE, "prizes": []}),
         ("reference_sets", {}),
-        ("tokens", {"account_id": 2, "digest": digest_of(TOKEN), "scopes": ["read"]}),
+        ("tokens", {"account_id": 2, "digest": hash_secret(TOKEN), "scopes": ["read"]}),
         ("competition_references", {"role": "train"}),
         ("preparations", {"reference_set_ids": [1], "finished_at": PAST}),
         ("publications", {"published": False}),
@@ -111,13 +111,13 @@ def add_rows(connection: Connection, revision: str) -> None:
 def _needed(table: Table) -> dict[str, Any]:
     """Values for the columns that require one and have no default."""
     return {
-        column.name: _value_of(column.type)
+        column.name: _example_value(column.type)
         for column in table.columns
         if not column.nullable and column.server_default is None and column.identity is None
     }
 
 
-def _value_of(kind: TypeEngine[Any]) -> Any:
+def _example_value(kind: TypeEngine[Any]) -> Any:
     values: Sequence[tuple[type[Any], Any]] = (
         (JSONB, {}),
         (ARRAY, []),

@@ -59,7 +59,7 @@ def revisions() -> list[str]:
     return [migration.revision for migration in script.walk_revisions()][::-1]
 
 
-def rows_of(connection: Connection) -> Rows:
+def load_all_rows(connection: Connection) -> Rows:
     """All rows of a database."""
     tables = set(inspect(connection).get_table_names()) - {"alembic_version"}
     if not tables:
@@ -160,9 +160,9 @@ def take(walk: Walk, faulty: FaultyBlocks) -> None:
         walk.faults[revision] = faulty.fails_at
         walk.broken[revision] = broken_rules(faulty.executed, {*before, "scores"})
         with engine.begin() as connection:
-            assert lost_rows(before, rows_of(connection)) == [], revision
+            assert lost_rows(before, load_all_rows(connection)) == [], revision
             add_rows(connection, revision)
-            before = rows_of(connection)
+            before = load_all_rows(connection)
     engine.dispose()
 
 
@@ -193,7 +193,7 @@ def test_a_migration_that_failed_in_a_block_ran_again(walk: Walk) -> None:
 def test_every_table_has_rows(walk: Walk) -> None:
     engine = sqlalchemy.create_engine(walk.owner_url)
     with engine.connect() as connection:
-        rows = rows_of(connection)
+        rows = load_all_rows(connection)
     engine.dispose()
     assert set(rows) == set(Table.metadata.tables)
     assert [name for name in Table.metadata.tables if not rows[name]] == []

@@ -26,7 +26,7 @@ from tests.migrations.planted import PLANTED, planted
 PATIENCE = 60
 
 
-def settings_of(app_url: str, owner_url: str, folder: Path) -> Settings:
+def make_settings(app_url: str, owner_url: str, folder: Path) -> Settings:
     """Settings with a database; the other servers don't exist."""
     return Settings(
         database_url=SecretStr(app_url),
@@ -41,7 +41,7 @@ def test_a_process_waits_until_another_has_migrated(
 ) -> None:
     column = 'op.execute("ALTER TABLE jobs ADD COLUMN planted TEXT")'
     with empty_database(servers) as (app_url, owner_url), planted(tmp_path, column):
-        settings = settings_of(app_url, owner_url, tmp_path)
+        settings = make_settings(app_url, owner_url, tmp_path)
         messages: list[str] = []
         waiting = threading.Thread(target=lambda: messages.append(wait_for_tables(settings, poll_seconds=0.01)))
         waiting.start()
@@ -56,7 +56,7 @@ def test_a_process_waits_until_another_has_migrated(
 
 def test_an_older_version_leaves_later_tables_unchanged(servers: Servers, tmp_path: Path) -> None:
     with empty_database(servers) as (app_url, owner_url):
-        settings = settings_of(app_url, owner_url, tmp_path)
+        settings = make_settings(app_url, owner_url, tmp_path)
         migrate_database(settings)
         engine = sqlalchemy.create_engine(owner_url)
         with engine.begin() as connection:
@@ -75,7 +75,7 @@ def test_an_older_version_leaves_later_tables_unchanged(servers: Servers, tmp_pa
 def test_a_process_waits_for_its_rights(servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rights come last, after others can already see some of the migrations."""
     with empty_database(servers) as (app_url, owner_url):
-        settings = settings_of(app_url, owner_url, tmp_path)
+        settings = make_settings(app_url, owner_url, tmp_path)
         migrations.upgrade(owner_url)
         waiting = threading.Thread(target=lambda: wait_for_tables(settings, poll_seconds=0.01))
         waiting.start()
@@ -127,7 +127,7 @@ def test_tables_of_a_development_version_are_left_unchanged(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with empty_database(servers) as (app_url, owner_url):
-        settings = settings_of(app_url, owner_url, tmp_path)
+        settings = make_settings(app_url, owner_url, tmp_path)
         migrate_database(settings)
         engine = sqlalchemy.create_engine(owner_url)
         with engine.begin() as connection:

@@ -24,7 +24,7 @@ from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from tests.compose.compose_file import ROOT
 from tests.conftest import empty_database
-from tests.factories import make_spec, noise_images, zip_of
+from tests.factories import make_spec, make_zip, noise_images
 from tests.migrations.planted import planted
 from tests.migrations.previous_version import QUEUES, extract, run, running, wait_for
 
@@ -53,7 +53,7 @@ class Installation:
     outputs: list[Callable[[], str]] = field(default_factory=list)
 
     def submit(self, seed: int) -> Any:
-        return self.ada.submit(self.slug, io.BytesIO(zip_of(noise_images(seed))), file_name="entry.zip")
+        return self.ada.submit(self.slug, io.BytesIO(make_zip(noise_images(seed))), file_name="entry.zip")
 
     def scored(self, entry: Any) -> Any:
         """Wait until both tracks of an entry are scored, and return it as an organizer sees it."""
@@ -143,7 +143,7 @@ def competition(admin: ApiClient) -> str:
     admin.post("/competitions", body)
     slug = str(body["slug"])
     for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
-        admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40))))
+        admin.attach_references(slug, role, io.BytesIO(make_zip(noise_images(seed, 40))))
     References(admin).prepare(slug, say=lambda _: None, every=0.2)
     return slug
 
@@ -226,7 +226,7 @@ def test_web_processes_of_both_versions_serve_side_by_side(installation: Install
     ):
         wait_for(lambda: answers(ada), "our web process", output)
         theirs = installation.submit(5)
-        ours = ada.submit(installation.slug, io.BytesIO(zip_of(noise_images(6))), file_name="entry.zip")
+        ours = ada.submit(installation.slug, io.BytesIO(make_zip(noise_images(6))), file_name="entry.zip")
         for entry in (theirs, ours):
             installation.scored(entry)
             shown = [client.get(f"/submissions/{entry['id']}") for client in (ada, installation.ada)]

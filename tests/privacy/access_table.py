@@ -63,7 +63,7 @@ NOT_AUDITED: Mapping[str, str] = {
 """Privileged requests that leave no entry in the audit log, and why."""
 
 
-def table_of(statuses: Statuses) -> str:
+def render_table(statuses: Statuses) -> str:
     """The table as Markdown."""
     lines = [f"| route | {' | '.join(ROLES)} |", f"|---|{'---|' * len(ROLES)}"]
     for route in sorted(statuses, key=lambda row: tuple(reversed(row.split(" ", 1)))):

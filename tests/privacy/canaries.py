@@ -21,7 +21,7 @@ from scorer.accounts.sessions import Browser
 from scorer.acting import Acting
 from scorer.blobs import Blobs
 from scorer.competitions import rules
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db import notifications
 from scorer.db.tables import (
     Account,
@@ -222,7 +222,7 @@ def _competition(session: Session, planted: Canaries, people: dict[str, Account]
     state.tracks["private"].epsilon = EPSILON
     planted.secrets.append(text_canary("private-epsilon", "score", repr(EPSILON)))
     for role in ("insider", "outsider", "reviewer"):
-        version = rules.rules_version_of(state.competition) or ""
+        version = rules.compute_rules_version(state.competition) or ""
         rules.accept_rules(Acting(session, people[role], now), state, version)
     invited = planted.word("allowlist", "invited", text="zq-invited@example.org")
     session.add(
@@ -322,32 +322,32 @@ def _entries(
     account: Account,
     now: datetime,
     private: dict[str, float],
-    whose: str,
+    owner: str,
     kind: str | None,
 ) -> None:
     """Plant a scored entry with its private measurement, and an entry in the queue."""
     scored = make_scored(
-        session, state, team, fid=41.5 if whose == "own" else 45.5, distance=0.61, now=now - timedelta(hours=1)
+        session, state, team, fid=41.5 if owner == "own" else 45.5, distance=0.61, now=now - timedelta(hours=1)
     )
-    fid = planted.number(f"private-fid-{whose}", "score", private["fid"])
-    distance = planted.number(f"private-distance-{whose}", "score", private["distance"])
-    planted.number(f"private-score-{whose}", "score", float(mifid(fid, distance, TAU, EPSILON)))
+    fid = planted.number(f"private-fid-{owner}", "score", private["fid"])
+    distance = planted.number(f"private-distance-{owner}", "score", private["distance"])
+    planted.number(f"private-score-{owner}", "score", float(mifid(fid, distance, TAU, EPSILON)))
     measured = add_measurement(session, state, scored, fid=fid, distance=distance, now=now, kind="private")
-    _dress(planted, measured, whose)
+    _dress(planted, measured, owner)
     for track in ("public", "private"):
-        _find(session, planted, state, scored, track, whose, kind, now)
+        _find(session, planted, state, scored, track, owner, kind, now)
     waiting = make_submission(session, state, team, now=now, status="queued")
     session.add(
         Job(
             queue="score", submission_ref=waiting.ref, track_id=state.tracks["public"].id, team_id=team.id,
-            state="waiting", priority=0, turn=int(whose == "other"), due_at=now, attempts=0, created_at=now,
+            state="waiting", priority=0, turn=int(owner == "other"), due_at=now, attempts=0, created_at=now,
         )
     )  # fmt: skip
     for name, entry in (("scored", scored), ("waiting", waiting)):
         entry.account_id = account.id
         entry.finished_at = now - timedelta(hours=1) if name == "scored" else None
-        entry.blob_key = planted.word(f"zip-key-{name}-{whose}", "storage")
-        planted.ids[f"{name} {whose}"] = entry.id = f"zq{name}{whose}xyz"
+        entry.blob_key = planted.word(f"zip-key-{name}-{owner}", "storage")
+        planted.ids[f"{name} {owner}"] = entry.id = f"zq{name}{owner}xyz"
         if kind is not None:
             planted.word(f"id-{name}", kind, text=entry.id)
             entry.note, entry.file_name = planted.word(f"note-{name}", kind), planted.word(f"file-{name}", kind)
@@ -355,23 +355,23 @@ def _entries(
     session.flush()
 
 
-def _dress(planted: Canaries, measured: Measurement, whose: str) -> None:
+def _dress(planted: Canaries, measured: Measurement, owner: str) -> None:
     """Plant canaries in every column of a private measurement."""
-    measured.distance_se = planted.number(f"private-se-{whose}", "score", 0.0123457 if whose == "own" else 0.0178213)
-    bins = (31337, 27182, 16180) if whose == "own" else (29979, 24579, 66260)
+    measured.distance_se = planted.number(f"private-se-{owner}", "score", 0.0123457 if owner == "own" else 0.0178213)
+    bins = (31337, 27182, 16180) if owner == "own" else (29979, 24579, 66260)
     counts = [int(planted.number(f"private-bin-{count}", "score", count)) for count in bins]
     measured.histogram = {"low": 0.0, "high": 2.0, "counts": counts}
-    measured.artifact_key = planted.word(f"artifact-{whose}", "storage")
-    measured.scorer_version = planted.word(f"version-{whose}", "score")
+    measured.artifact_key = planted.word(f"artifact-{owner}", "storage")
+    measured.scorer_version = planted.word(f"version-{owner}", "score")
     measured.closest_pairs = [
         {
-            "image": int(planted.number(f"pair-image-{whose}", "evidence", 41957 if whose == "own" else 38651)),
-            "reference": int(planted.number(f"pair-place-{whose}", "reference", 52361 if whose == "own" else 57413)),
-            "reference_name": planted.word(f"pair-reference-{whose}", "reference"),
-            "distance": planted.number(f"pair-distance-{whose}", "evidence", 0.0917263 + 0.01 * (whose == "own")),
+            "image": int(planted.number(f"pair-image-{owner}", "evidence", 41957 if owner == "own" else 38651)),
+            "reference": int(planted.number(f"pair-place-{owner}", "reference", 52361 if owner == "own" else 57413)),
+            "reference_name": planted.word(f"pair-reference-{owner}", "reference"),
+            "distance": planted.number(f"pair-distance-{owner}", "evidence", 0.0917263 + 0.01 * (owner == "own")),
         }
     ]
-    measured.provenance = {"extractor": planted.word(f"provenance-{whose}", "evidence")}
+    measured.provenance = {"extractor": planted.word(f"provenance-{owner}", "evidence")}
 
 
 def _find(
@@ -380,13 +380,13 @@ def _find(
     state: CompetitionState,
     scored: Submission,
     track: TrackKind,
-    whose: str,
+    owner: str,
     kind: str | None,
     now: datetime,
 ) -> None:
     """Plant evidence, which no participant sees before publication. Its images belong to the team."""
-    where = f"{track}-{whose}"
-    place = ("public", "private").index(track) + 2 * (whose == "own")
+    where = f"{track}-{owner}"
+    place = ("public", "private").index(track) + 2 * (owner == "own")
     value = planted.number(f"found-{where}", "score", -7.6180339 - place)
     sentence = planted.word(f"sentence-{where}", "score")
     extra = session.query(ReferenceSet).order_by(ReferenceSet.id.desc()).first()
@@ -408,7 +408,7 @@ def _find(
 def _compare(session: Session, planted: Canaries, state: CompetitionState, now: datetime) -> None:
     """Let both scored entries share images, which only reviewers and organizers see."""
     refs = [
-        session.query(Submission).filter_by(id=planted.ids[f"scored {whose}"]).one().ref for whose in ("own", "other")
+        session.query(Submission).filter_by(id=planted.ids[f"scored {owner}"]).one().ref for owner in ("own", "other")
     ]
     for ref in refs:
         key = planted.word(f"hashes-key-{ref}", "storage")
@@ -425,8 +425,8 @@ def _compare(session: Session, planted: Canaries, state: CompetitionState, now: 
 def _shown_numbers(session: Session, planted: Canaries, now: datetime) -> None:
     """Measure both scored entries on a shown track that only organizers and reviewers see."""
     shown = session.query(ShownTrack).filter_by(name=planted.ids["shown track"]).one()
-    for whose, value, error in (("own", 7718.2817, 0.0631917), ("other", 5514.1592, 0.0271927)):
-        scored = session.query(Submission).filter_by(id=planted.ids[f"scored {whose}"]).one()
+    for owner, value, error in (("own", 7718.2817, 0.0631917), ("other", 5514.1592, 0.0271927)):
+        scored = session.query(Submission).filter_by(id=planted.ids[f"scored {owner}"]).one()
         job = Job(
             queue="rescore", submission_ref=scored.ref, shown_track_id=shown.id, team_id=scored.team_id, state="done",
             priority=2, turn=0, due_at=now, attempts=1, created_at=now, finished_at=now,
@@ -436,10 +436,10 @@ def _shown_numbers(session: Session, planted: Canaries, now: datetime) -> None:
         session.add(
             ShownMeasurement(
                 job_id=job.id, shown_track_id=shown.id, submission_ref=scored.ref, created_at=now,
-                value=planted.number(f"shown-value-{whose}", "score", value),
-                standard_error=planted.number(f"shown-error-{whose}", "score", error),
-                scorer_version=planted.word(f"shown-version-{whose}", "evidence"),
-                provenance={"worker": planted.word(f"shown-worker-{whose}", "storage")},
+                value=planted.number(f"shown-value-{owner}", "score", value),
+                standard_error=planted.number(f"shown-error-{owner}", "score", error),
+                scorer_version=planted.word(f"shown-version-{owner}", "evidence"),
+                provenance={"worker": planted.word(f"shown-worker-{owner}", "storage")},
             )
         )  # fmt: skip
     session.flush()
@@ -640,4 +640,4 @@ def publish(session: Session, now: datetime, *, final: bool = True) -> None:
         )
     )  # fmt: skip
     session.flush()
-    assert state_of(session, SLUG, now).published
+    assert load_state(session, SLUG, now).published

@@ -17,7 +17,7 @@ from scorer.db.tables import AuditEntry
 from tests.privacy.canaries import PEOPLE, ROLES, Canaries
 from tests.privacy.canary_values import Canary, Leak
 from tests.privacy.environment import Environment
-from tests.privacy.requests import CALLS, IDS, RouteCall, csrf_token_of, nonexistent_id, parameters_of
+from tests.privacy.requests import CALLS, IDS, RouteCall, list_parameters, make_csrf_token, nonexistent_id
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 HIDDEN_FROM_EVERYBODY = frozenset(
@@ -109,11 +109,11 @@ class UnknownRoute(AssertionError):
     """A route without an example of how to call it."""
 
 
-def routes_of(app: FastAPI) -> Iterator[Route]:
+def walk_routes(app: FastAPI) -> Iterator[Route]:
     """All routes of an application, inside and outside the OpenAPI document."""
     for context in iter_route_contexts(app.routes):
         needed = _query_parameters(context.dependant) if getattr(context, "dependant", None) else ()
-        queries = tuple(sorted({name for parameter in needed for name in _query_names_of(parameter)}))
+        queries = tuple(sorted({name for parameter in needed for name in _list_query_names(parameter)}))
         for method in sorted(context.methods or ()):
             yield Route(method, context.path or "", queries)
 
@@ -125,12 +125,12 @@ def _query_parameters(dependant: Dependant) -> Iterator[Any]:
         yield from _query_parameters(dependency)
 
 
-def _query_names_of(parameter: Any) -> Collection[str]:
+def _list_query_names(parameter: Any) -> Collection[str]:
     """The names of a parameter in a query string. For a model, these are its fields."""
     return getattr(parameter.field_info.annotation, "model_fields", None) or (parameter.alias,)
 
 
-def requests_of(route: Route, planted: Canaries) -> Iterator[RouteRequest]:
+def build_requests(route: Route, planted: Canaries) -> Iterator[RouteRequest]:
     """All requests of a route, with each query parameter left out or set to other values than its default.
 
     Raises ``UnknownRoute`` if the route has no example.
@@ -139,15 +139,15 @@ def requests_of(route: Route, planted: Canaries) -> Iterator[RouteRequest]:
     if call is None and not route.is_safe:
         raise UnknownRoute(f"{route} has no example. Add one to tests/privacy/requests.py.")
     call = call or RouteCall()
-    words = {**parameters_of(planted), **call.words(planted)}
+    words = {**list_parameters(planted), **call.words(planted)}
     missing = [name for name in route.names if name not in words]
     if missing:
         raise UnknownRoute(f"{route}: add values for {', '.join(missing)} to tests/privacy/requests.py.")
-    asked = [name for name in route.queries if name in words] if route.method == "GET" else []
+    queried = [name for name in route.queries if name in words] if route.method == "GET" else []
     most = 1 if route.method == "HEAD" else None  # it answers like GET, without the body
-    choices = [[None, *words[name][1:]] if name in asked else words[name][:most] for name in (*route.names, *asked)]
+    choices = [[None, *words[name][1:]] if name in queried else words[name][:most] for name in (*route.names, *queried)]
     for chosen in itertools.product(*choices):
-        picked = zip((*route.names, *asked), chosen, strict=True)
+        picked = zip((*route.names, *queried), chosen, strict=True)
         yield RouteRequest(route, call, {name: value for name, value in picked if value is not None})
 
 
@@ -160,7 +160,7 @@ def send(world: Environment, role: str, request: RouteRequest) -> RouteAnswer:
         headers["Authorization"] = f"Bearer token-of-{role}"
     elif role in PEOPLE:
         cookies = [*([headers["Cookie"]] if "Cookie" in headers else []), f"kennel=session-of-{role}"]
-        headers |= {"Cookie": "; ".join(cookies), "X-CSRF-Token": csrf_token_of(role)}
+        headers |= {"Cookie": "; ".join(cookies), "X-CSRF-Token": make_csrf_token(role)}
     answer = world.http.request(request.route.method, str(request).split(" ", 1)[1], headers=headers, **arguments)
     world.http.cookies.clear()
     sent = sorted(answer.headers.multi_items())
@@ -231,12 +231,12 @@ def crawl(
     Requests with a ``known`` answer, by role and request, are not repeated.
     """
     done = CrawlResult([], [], [], {role: set() for role in ROLES}, {}, set())
-    for route in routes_of(world.app):
+    for route in walk_routes(world.app):
         if safe and not route.is_safe:
             continue
         expected = CALLS.get(str(route), RouteCall()).fails
         statuses = done.statuses.setdefault(str(route), {})
-        for request in requests_of(route, world.planted):
+        for request in build_requests(route, world.planted):
             for role in (caller for caller in request.call.roles if caller in roles):
                 answer = known.get((role, str(request))) or send_and_restore(world, role, request)
                 statuses.setdefault(role, []).append(answer.status)
@@ -257,13 +257,13 @@ def crawl(
     return done
 
 
-def answers_of(world: Environment, roles: Collection[str]) -> dict[tuple[str, str], RouteAnswer]:
+def fetch_answers(world: Environment, roles: Collection[str]) -> dict[tuple[str, str], RouteAnswer]:
     """The answers of all routes that change nothing, by role and request."""
     return {
         (role, str(request)): send(world, role, request)
-        for route in routes_of(world.app)
+        for route in walk_routes(world.app)
         if route.is_safe
-        for request in requests_of(route, world.planted)
+        for request in build_requests(route, world.planted)
         for role in request.call.roles
         if role in roles
     }
@@ -285,8 +285,8 @@ def differences(
 def distinguishable_answers(world: Environment, roles: Collection[str]) -> list[str]:
     """Requests that reveal whether a thing of somebody else exists."""
     lines = []
-    for route in routes_of(world.app):
-        for request in requests_of(route, world.planted):
+    for route in walk_routes(world.app):
+        for request in build_requests(route, world.planted):
             elsewhere = request.with_nonexistent_ids()
             for role in roles if elsewhere else ():
                 assert elsewhere

@@ -17,7 +17,7 @@ from api.http import dependencies
 from api.http.rate_limits import RATE_LIMITS
 from api.main import create_app
 from deploy.standalone.ephemeral import Servers
-from scorer.db.session import engine_of
+from scorer.db.session import build_engine
 from scorer.db.tables import (
     Account,
     Evidence,
@@ -137,7 +137,7 @@ def planted_environment(servers: Servers, folder: Path, *, template: str = TEMPL
         with TestClient(app, raise_server_exceptions=False, follow_redirects=False) as http:
             yield Environment(servers, settings, app, http, planted, blobs)
     finally:
-        engine_of(settings).dispose()
+        build_engine(settings).dispose()
         _statements(servers, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (NAME, ORIGINAL)))
 
 

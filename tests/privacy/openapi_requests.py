@@ -16,7 +16,7 @@ from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 
 from tests.privacy.canaries import Canaries
-from tests.privacy.requests import CALLS, RouteCall, parameters_of
+from tests.privacy.requests import CALLS, RouteCall, list_parameters
 
 HOSTILE: tuple[Any, ...] = (
     *(None, True, -1, 0, 2**31, 2**63, -(2**63) - 1, 10**30, 1e308, -1e-308),
@@ -29,7 +29,7 @@ HOSTILE: tuple[Any, ...] = (
 schemathesis.serializer.alias(["application/offset+octet-stream", "text/csv"], "application/octet-stream")
 
 
-def operations_of(app: FastAPI) -> Iterator[Any]:
+def load_operations(app: FastAPI) -> Iterator[Any]:
     """schemathesis' operations of an application's document, without invented tokens. Each request sets its role."""
     schema = schemathesis.openapi.from_dict(app.openapi())
     schema.config.generation.update(with_security_parameters=False)
@@ -38,7 +38,7 @@ def operations_of(app: FastAPI) -> Iterator[Any]:
         yield result.ok()
 
 
-def cases_of(operation: Any, planted: Canaries) -> st.SearchStrategy[Case[Any]]:
+def generate_cases(operation: Any, planted: Canaries) -> st.SearchStrategy[Case[Any]]:
     """Requests of an operation with the documented types, with other types, and with a hostile value in one place."""
     known = _known_words(operation, planted)
     sound = _cases(operation, GenerationMode.POSITIVE, known)
@@ -51,7 +51,7 @@ def cases_of(operation: Any, planted: Canaries) -> st.SearchStrategy[Case[Any]]:
 def _known_words(operation: Any, planted: Canaries) -> Sequence[Mapping[str, Any]]:
     """All combinations of path parameters that name existing things."""
     call = CALLS.get(operation.label, RouteCall())
-    words = {**parameters_of(planted), **call.words(planted)}
+    words = {**list_parameters(planted), **call.words(planted)}
     names = [parameter.name for parameter in operation.path_parameters if parameter.name in words]
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*(words[name] for name in names))]
 

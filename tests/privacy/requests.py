@@ -1,7 +1,7 @@
 """How the crawler calls every route.
 
-A GET needs no entry if :func:`parameters_of` has values for its path, and for its query unless that is optional. Every
-other route needs one.
+A GET needs no entry if :func:`list_parameters` has values for its path, and for its query unless that is optional.
+Every other route needs one.
 """
 
 import base64
@@ -16,7 +16,7 @@ from api.http.csrf import csrf_token
 from scorer.insights import figures
 from scorer.insights.figures import FIGURES
 from scorer.tuning.impact import LIST_NAMES
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.privacy.canaries import DATA_FILE, FIRST_ITEM, FIRST_REF, PASSWORD, PEOPLE, ROLES, RULES, SLUG, Canaries
 
 IDS = frozenset(
@@ -40,7 +40,7 @@ def nonexistent_id(planted: Any) -> Any:
     return 100_007 if isinstance(planted, int) else f"{'zqnowhere':x<{len(planted)}}"
 
 
-def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
+def list_parameters(planted: Canaries) -> Mapping[str, Sequence[Any]]:
     """Values of path and query parameters, by name. The insider's IDs come first."""
     ids = planted.ids
     return {
@@ -53,7 +53,7 @@ def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
         "search": ["a"],
         "name": ["base.css"],
         "link": ["reset-link"],
-        "submission_id": [ids[f"{state} {whose}"] for whose in ("own", "other") for state in ("scored", "waiting")],
+        "submission_id": [ids[f"{state} {owner}"] for owner in ("own", "other") for state in ("scored", "waiting")],
         "upload_id": [ids["upload"]],
         "invitation_id": [ids["invitation made"]],
         "notice_id": [ids["notice"]],
@@ -74,9 +74,9 @@ def parameters_of(planted: Canaries) -> Mapping[str, Sequence[Any]]:
 class RouteCall:
     """How to call a route.
 
-    ``words`` replace values of :func:`parameters_of`. ``fails`` is the expected status of a route that no role can use
-    here, for example without an OpenID Connect issuer. ``shows`` are the kinds of secrets that a role may read. Only
-    ``roles`` make the call.
+    ``words`` replace values of :func:`list_parameters`. ``fails`` is the expected status of a route that no role can
+    use here, for example without an OpenID Connect issuer. ``shows`` are the kinds of secrets that a role may read.
+    Only ``roles`` make the call.
     """
 
     body: Callable[[str], Mapping[str, Any]] = field(default=lambda _: {})
@@ -117,19 +117,19 @@ def multipart_call(**files: bytes) -> RouteCall:
     """A multipart form with a file and its own CSRF token."""
 
     def body(role: str) -> Mapping[str, Any]:
-        return {"data": {"csrf": csrf_token_of(role)}, "files": {"file": ("file.zip", *files.values())}}
+        return {"data": {"csrf": make_csrf_token(role)}, "files": {"file": ("file.zip", *files.values())}}
 
     return RouteCall(body)
 
 
-def csrf_token_of(role: str) -> str:
+def make_csrf_token(role: str) -> str:
     """The CSRF token of a role's browser."""
     return csrf_token(f"session-of-{role}") if role in PEOPLE else ""
 
 
 def with_generator(role: str) -> Mapping[str, Any]:
     """The form that uploads a generator."""
-    return {"data": {"csrf": csrf_token_of(role), **LATENT}, "files": {"file": ("a.onnx", b"\x08\x08")}}
+    return {"data": {"csrf": make_csrf_token(role), **LATENT}, "files": {"file": ("a.onnx", b"\x08\x08")}}
 
 
 def _code() -> bytes:
@@ -139,7 +139,7 @@ def _code() -> bytes:
     return file.getvalue()
 
 
-ENTRY = zip_of(noise_images(5))
+ENTRY = make_zip(noise_images(5))
 LATENT = {"latent": "8", "distribution": "normal"}
 CODE = _code()
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -149,7 +149,7 @@ RESULTS = b"submission_id,fid_public,fid_private,distance_public,distance_privat
 ACCEPTED = hashlib.sha256(RULES.encode()).hexdigest()
 PERSON = {"handle": "newcomer", "name": "New", "email": "newcomer@example.org", "password": "a long new pass phrase"}
 WEBHOOK = "https://hooks.example.org/new"
-DIGEST_OF_TITLE = hashlib.sha256(b"Kennels").hexdigest()[:16]
+TITLE_DIGEST = hashlib.sha256(b"Kennels").hexdigest()[:16]
 """The digest of the title that the settings form shows."""
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
 NEW_COMPETITION = {"slug": "typed", "title": "Typed", "image_count": "9", "image_size": "32"} | {
@@ -448,7 +448,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"POST {REVIEW}/rebuttals/{{rebuttal_id}}/answer": review_call(form_call(ruling="refuse", answer="No."), fails=404),
     "POST /submissions/{submission_id}/rebuttal": review_call(form_call(text="Please look again."), fails=409),
     "POST /new-competition": form_call(**NEW_COMPETITION),
-    f"POST {PAGE}/settings": form_call(title="Another", **{"shown.title": DIGEST_OF_TITLE}),
+    f"POST {PAGE}/settings": form_call(title="Another", **{"shown.title": TITLE_DIGEST}),
     f"POST {PAGE}/settings/delete": replace(form_call(confirm=SLUG), fails=409),
     f"POST {PAGE}/rules-acceptance": form_call(rules_sha256=ACCEPTED),
     "POST /signup": slow_call(form_call(**PERSON)),

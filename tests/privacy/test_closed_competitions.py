@@ -8,16 +8,16 @@ from sqlalchemy import select, update
 
 from scorer.archive.png_pixels import encode_png
 from scorer.blobs import Blobs
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.db.submissions import submissions
 from scorer.db.tables import ReferenceSet, Submission
 from scorer.lifecycle import TRACK_KINDS
 from scorer.review.review_entry import near_share
-from tests.factories import noise_images, set_tau, zip_of
+from tests.factories import make_zip, noise_images, set_tau
 from tests.privacy import crawler
 from tests.privacy.canaries import COMPETING, SLUG, TAU, publish
 from tests.privacy.canary_values import number_canary, text_canary
-from tests.privacy.crawler import crawl, routes_of
+from tests.privacy.crawler import crawl, walk_routes
 from tests.privacy.environment import NOW, Environment
 
 SHOWN_TRACK = frozenset({"shown-track", "shown-value-own", "shown-error-own"})
@@ -37,14 +37,14 @@ def penalised(world: Environment, put_back: None, monkeypatch: pytest.MonkeyPatc
     """
     secrets = []
     with world.rewriting() as session:
-        state = state_of(session, SLUG, NOW)
+        state = load_state(session, SLUG, NOW)
         state.competition.closes_at = NOW - timedelta(minutes=1)
         set_tau(session, state, "public", 0.612, NOW)
         entry = session.scalars(select(Submission).where(Submission.id == world.planted.ids["scored own"])).one()
         images = noise_images(5, state.competition.image_count, state.competition.image_size)
         entry.blob_key, blobs = "pairs/entry.zip", Blobs(world.settings.blob_url)
         for name in (entry.blob_key, "pairs/reference.zip"):
-            blobs.write(name, zip_of(images))
+            blobs.write(name, make_zip(images))
         session.execute(update(ReferenceSet).values(blob_key="pairs/reference.zip"))
         for place, kind in enumerate(TRACK_KINDS):
             tau, number = ((0.612, 0.0517293), (TAU, 0.0618457))[place]
@@ -84,7 +84,7 @@ def test_publication_only_shows_scores_and_evidence(world: Environment, put_back
     own = crawl(world, roles=COMPETING[2:], shown={"score", "recovery"}, safe=True)
     assert not result.broken + own.broken
     assert not [str(leak) for leak in result.leaks + own.leaks]
-    on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
+    on_the_board = {f"private-{what}-{owner}" for what in ("fid", "distance", "score") for owner in ("own", "other")}
     assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= result.seen["visitor"]
     assert SHOWN_TRACK | {"shown-value-other", "shown-error-other"} <= result.seen["visitor"]
     assert {"private-se-own", "recovery-sentence", "recovery-gap"} <= own.seen["insider"]
@@ -100,9 +100,9 @@ def test_a_receipt_has_private_numbers_once_they_are_published(
 ) -> None:
     """This also applies to receipts for organizers, because a receipt is meant to be shown to anybody."""
     receipts = [
-        route for route in routes_of(world.app) if str(route) == "GET /api/v1/submissions/{submission_id}/receipt"
+        route for route in walk_routes(world.app) if str(route) == "GET /api/v1/submissions/{submission_id}/receipt"
     ]
-    monkeypatch.setattr(crawler, "routes_of", lambda _: receipts)
+    monkeypatch.setattr(crawler, "walk_routes", lambda _: receipts)
     numbers = {"private-fid-own", "private-distance-own", "private-score-own", "private-tau"}
     before = crawl(world)
     assert "zip-scored" in before.seen["insider"] & before.seen["organizer"]
@@ -122,7 +122,7 @@ def test_a_provisional_board_shows_scores_and_its_evidence_to_a_team(world: Envi
     own = crawl(world, roles=COMPETING[2:], shown={"score", "recovery"}, safe=True)
     assert not result.broken + own.broken
     assert not [str(leak) for leak in result.leaks + own.leaks]
-    on_the_board = {f"private-{what}-{whose}" for what in ("fid", "distance", "score") for whose in ("own", "other")}
+    on_the_board = {f"private-{what}-{owner}" for what in ("fid", "distance", "score") for owner in ("own", "other")}
     assert on_the_board | {"private-tau", "private-extractor", "private-epsilon"} <= result.seen["visitor"]
     evidence = {f"{what}-{track}-own" for what in ("found", "sentence") for track in ("public", "private")}
     assert not evidence & (result.seen["visitor"] | result.seen["outsider"]), (

@@ -29,11 +29,11 @@ from tests.privacy.canaries import COMPETING
 from tests.privacy.crawler import (
     CrawlResult,
     RouteAnswer,
-    answers_of,
     crawl,
     differences,
     distinguishable_answers,
-    routes_of,
+    fetch_answers,
+    walk_routes,
 )
 from tests.privacy.environment import NOW, Environment, change_private_data
 from tests.sql_statements import recorded_statements
@@ -51,7 +51,7 @@ Answers = dict[tuple[str, str], RouteAnswer]
 def recorded_answers(world: Environment) -> tuple[Answers, dict[str, Any]]:
     """The answers to participants from routes that change nothing, and the SQL statements."""
     with recorded_statements() as statements:
-        return answers_of(world, COMPETING), statements
+        return fetch_answers(world, COMPETING), statements
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_no_route_reveals_hidden_values(world: Environment, whole_crawl: CrawlRe
 
 
 def test_the_access_table_is_current(whole_crawl: CrawlResult, tmp_path: Path) -> None:
-    now = access_table.table_of(whole_crawl.statuses)
+    now = access_table.render_table(whole_crawl.statuses)
     (tmp_path / "access_table.md").write_text(now)
     hint = f"if the change is intended: cp {tmp_path}/access_table.md {access_table.FILE}"
     assert now.splitlines() == access_table.FILE.read_text().splitlines(), hint
@@ -124,7 +124,7 @@ def test_every_privileged_act_is_audited(whole_crawl: CrawlResult) -> None:
 def test_private_data_changes_nothing_that_competitors_see(world: Environment, before: Answers, put_back: None) -> None:
     with world.rewriting() as session:
         change_private_data(session)
-    assert not differences(before, answers_of(world, COMPETING))
+    assert not differences(before, fetch_answers(world, COMPETING))
 
 
 def test_another_teams_work_changes_nothing_that_others_see(
@@ -132,7 +132,7 @@ def test_another_teams_work_changes_nothing_that_others_see(
 ) -> None:
     with world.rewriting() as session:
         change_data_of_the_insider(session, world)
-    after = answers_of(world, COMPETING[:2])
+    after = fetch_answers(world, COMPETING[:2])
     assert not differences({key: answer for key, answer in before.items() if key in after}, after)
 
 
@@ -177,7 +177,7 @@ def test_no_message_reveals_hidden_values(world: Environment) -> None:
 
 def test_every_route_has_its_row_and_every_row_its_route(tmp_path: Path) -> None:
     addresses = {"database_url": "postgresql://x/x", "redis_url": "redis://x", "blob_url": tmp_path.as_uri()}
-    routes = {str(route) for route in routes_of(create_app(Settings.model_validate(addresses)))}
+    routes = {str(route) for route in walk_routes(create_app(Settings.model_validate(addresses)))}
     rows = {line.split("`")[1] for line in FILE.read_text().splitlines() if line.startswith("| `")}
     assert routes - rows == set(), "new routes: `make test-all` shows their rows"
     assert rows - routes == set(), "removed routes"

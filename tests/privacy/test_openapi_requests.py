@@ -21,10 +21,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.privacy.canaries import PEOPLE, ROLES
-from tests.privacy.crawler import requests_of, routes_of
+from tests.privacy.crawler import build_requests, walk_routes
 from tests.privacy.environment import Environment
-from tests.privacy.openapi_requests import cases_of, operations_of
-from tests.privacy.requests import csrf_token_of
+from tests.privacy.openapi_requests import generate_cases, load_operations
+from tests.privacy.requests import make_csrf_token
 
 MAX_SECONDS = 30.0
 """Limit for an answer on a busy machine. On an idle one, most take milliseconds."""
@@ -48,7 +48,7 @@ def test_every_operation_answers_every_role_as_documented(world: Environment, ex
     statuses: Counter[int] = Counter()
     turns = cycle(ROLES)
     sent: list[Case[Any]] = []
-    for operation in operations_of(world.app):
+    for operation in load_operations(world.app):
         sent.clear()
 
         @seed(f"{SEED} {operation.label}")
@@ -59,14 +59,14 @@ def test_every_operation_answers_every_role_as_documented(world: Environment, ex
             deadline=None,
             suppress_health_check=list(HealthCheck),
         )
-        @given(cases_of(operation, world.planted))
+        @given(generate_cases(operation, world.planted))
         def send_in_roles(case: Case[Any]) -> None:
             roles = [next(turns)] if sent and examples == EXAMPLES else ROLES
             sent.append(case)
             for role in roles:
                 answer = _answer_to(world, role, case)
                 statuses[answer.status_code] += 1
-                for fault in _faults_of(case, answer):
+                for fault in _find_faults(case, answer):
                     broken[fault].append(role)
 
         send_in_roles()
@@ -79,7 +79,7 @@ def _answer_to(world: Environment, role: str, case: Case[Any]) -> httpx2.Respons
     """The answer to exactly the bytes that schemathesis makes from a case."""
     headers = {"Accept": "*/*"}
     if role in PEOPLE:
-        headers |= {"Cookie": f"kennel=session-of-{role}", "X-CSRF-Token": csrf_token_of(role)}
+        headers |= {"Cookie": f"kennel=session-of-{role}", "X-CSRF-Token": make_csrf_token(role)}
     made: Any = requests.Request(**case.as_transport_kwargs(str(world.http.base_url), headers)).prepare()
     sent = world.http.build_request(
         made.method,
@@ -95,7 +95,7 @@ def _answer_to(world: Environment, role: str, case: Case[Any]) -> httpx2.Respons
     return answer
 
 
-def _faults_of(case: Case[Any], answer: httpx2.Response) -> Iterator[str]:
+def _find_faults(case: Case[Any], answer: httpx2.Response) -> Iterator[str]:
     is_stream = answer.headers.get("Content-Type", "").startswith("text/event-stream")
     # schemathesis checks each event of a stream against the schema of the whole stream.
     checks = CHECKS if is_stream else [*CHECKS, response_schema_conformance]
@@ -109,10 +109,10 @@ def _faults_of(case: Case[Any], answer: httpx2.Response) -> Iterator[str]:
 def test_every_list_is_the_same_row_by_row(world: Environment) -> None:
     """Pages with one row each add up to the list, in the same order."""
     long_lists = set()
-    for route in routes_of(world.app):
+    for route in walk_routes(world.app):
         if route.method == "GET" and route.path.startswith("/api/") and {"after", "limit"} <= set(route.queries):
             for role in ("insider", "admin"):
-                for request in requests_of(route, world.planted):
+                for request in build_requests(route, world.planted):
                     whole = next(_pages(world, role, str(request), limit=100))
                     if whole is not None and whole["next_after"] is None:
                         long_lists |= {route.path} if _is_the_same_by_pages(world, role, str(request), whole) else set()

@@ -11,19 +11,19 @@ from fastapi import APIRouter, HTTPException, Response
 from sqlalchemy import func, select
 
 from api.http.dependencies import CurrentViewer, DbSession
-from api.http.etags import etag_of
+from api.http.etags import compute_etag
 from scorer.db.tables import Account, CodeAttachment, Job, Measurement, Submission, Threshold, Track
 from tests.privacy import crawler as walking
 from tests.privacy.canaries import ROLES
 from tests.privacy.crawler import (
     Route,
     UnknownRoute,
-    answers_of,
+    build_requests,
     crawl,
     differences,
     distinguishable_answers,
-    requests_of,
-    routes_of,
+    fetch_answers,
+    walk_routes,
 )
 from tests.privacy.environment import Environment, change_private_data
 
@@ -79,7 +79,7 @@ def of_a_person(session: DbSession, viewer: CurrentViewer) -> list[str | None]:
 @leaky.get("/leak/etag")
 def in_an_etag(session: DbSession) -> Response:
     """Contains nothing private, but changes with private data."""
-    return Response(headers={"ETag": etag_of(session.scalar(select(func.sum(Measurement.fid))))})
+    return Response(headers={"ETag": compute_etag(session.scalar(select(func.sum(Measurement.fid))))})
 
 
 @leaky.get("/leak/rank")
@@ -117,7 +117,7 @@ def with_an_unknown_parameter(thing: str) -> str:
 def only(monkeypatch: pytest.MonkeyPatch, path: str) -> Iterator[None]:
     """Limit crawls to one route."""
     with monkeypatch.context() as patch:
-        patch.setattr(walking, "routes_of", lambda app: [route for route in routes_of(app) if route.path == path])
+        patch.setattr(walking, "walk_routes", lambda app: [route for route in walk_routes(app) if route.path == path])
         yield
 
 
@@ -158,12 +158,12 @@ def test_an_answer_that_depends_on_private_data_is_found(
     leaking: Environment, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     with only(monkeypatch, path):
-        before = answers_of(leaking, ["visitor"])
-        assert not differences(before, answers_of(leaking, ["visitor"]))
+        before = fetch_answers(leaking, ["visitor"])
+        assert not differences(before, fetch_answers(leaking, ["visitor"]))
         try:
             with leaking.rewriting() as session:
                 change_private_data(session)
-            assert len(differences(before, answers_of(leaking, ["visitor"]))) == 1
+            assert len(differences(before, fetch_answers(leaking, ["visitor"]))) == 1
         finally:
             leaking.restore()
 
@@ -176,9 +176,9 @@ def test_an_id_that_reveals_something_is_found(leaking: Environment, monkeypatch
 
 @pytest.mark.parametrize("path", ["/leak/no-example", "/leak/{thing}/no-example"])
 def test_a_route_without_an_example_is_found(leaking: Environment, path: str) -> None:
-    (route,) = [found for found in routes_of(leaking.app) if found.path == path]
+    (route,) = [found for found in walk_routes(leaking.app) if found.path == path]
     with pytest.raises(UnknownRoute, match=r"(example\. Add one|add values for thing) to tests"):
-        list(requests_of(route, leaking.planted))
+        list(build_requests(route, leaking.planted))
 
 
 def test_a_route_that_nobody_can_use_is_found(leaking: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,14 +192,14 @@ def test_the_crawler_knows_every_route(world: Environment) -> None:
         for path, methods in world.app.openapi()["paths"].items()
         for method in methods
     }
-    walked = {route.path for route in routes_of(world.app)}
+    walked = {route.path for route in walk_routes(world.app)}
     assert documented <= walked
     assert {"/", "/submissions/{submission_id}", "/static/{name}"} <= walked - documented
 
 
 def test_the_crawler_knows_every_query_parameter(world: Environment) -> None:
     """Including the fields of a model, and the parameters of dependencies."""
-    walked = {(route.method.lower(), route.path): set(route.queries) for route in routes_of(world.app)}
+    walked = {(route.method.lower(), route.path): set(route.queries) for route in walk_routes(world.app)}
     for path, methods in world.app.openapi()["paths"].items():
         for method, operation in methods.items():
             own = walked[method, path]

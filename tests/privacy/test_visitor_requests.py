@@ -19,9 +19,9 @@ from tests.api.http.request_costs import MAX_ROWS, Cost, measured_cost
 from tests.bulk_rows import EntryRow, add_rows
 from tests.factories import make_competition, set_tau
 from tests.privacy.canaries import DRAFT, SLUG, publish
-from tests.privacy.crawler import Route, UnknownRoute, routes_of
+from tests.privacy.crawler import Route, UnknownRoute, walk_routes
 from tests.privacy.environment import NOW, Environment
-from tests.privacy.requests import CALLS, RouteCall, parameters_of
+from tests.privacy.requests import CALLS, RouteCall, list_parameters
 
 TEAMS = 250
 LARGE = {
@@ -78,7 +78,7 @@ def visited(world: Environment) -> Iterator[Visited]:
 def path_words(route: ReadableRoute, visited: Visited) -> dict[str, list[Any]]:
     """Values of all path parameters, for existing and missing things. Raises ``UnknownRoute`` if there are none."""
     call = CALLS.get(f"GET {route.path}", RouteCall())
-    known = {**parameters_of(visited.world.planted), **call.words(visited.world.planted)}
+    known = {**list_parameters(visited.world.planted), **call.words(visited.world.planted)}
     names = Route("GET", route.path, ()).names
     missing = [name for name in names if name not in known]
     if missing:
@@ -86,13 +86,13 @@ def path_words(route: ReadableRoute, visited: Visited) -> dict[str, list[Any]]:
     return {name: [*known[name], *visited.words.get(name, ())] for name in names}
 
 
-def draws_of(route: ReadableRoute, visited: Visited, random: Random) -> Iterator[str]:
+def draw_addresses(route: ReadableRoute, visited: Visited, random: Random) -> Iterator[str]:
     """Addresses of a route with random parameters.
 
     The first address names planted things that belong together. All addresses together have every value of its path.
     """
     words = path_words(route, visited)
-    queries = {**QUERY_WORDS, "shown": parameters_of(visited.world.planted)["shown"]}
+    queries = {**QUERY_WORDS, "shown": list_parameters(visited.world.planted)["shown"]}
     orders = {name: [values[0], *random.sample(values, len(values))] for name, values in words.items()}
     for number in range(max([route.draws, *map(len, orders.values())])):
         path = route.path
@@ -122,9 +122,9 @@ def make_once(visited: Visited) -> None:
         visited.world.http.get(f"/competitions/{slug}/uncertainty", params={"track": track})
 
 
-def visits_of(route: ReadableRoute, visited: Visited, random: Random) -> Iterator[tuple[str, int, Cost]]:
+def run_visits(route: ReadableRoute, visited: Visited, random: Random) -> Iterator[tuple[str, int, Cost]]:
     """Request each address of a route twice. Yields a description, the status and the cost."""
-    for address in draws_of(route, visited, random):
+    for address in draw_addresses(route, visited, random):
         path, _, query = address.partition("?")
         if query:
             visit(visited.world, route, path)  # computes data that all visitors share
@@ -142,7 +142,7 @@ def test_no_visitor_request_costs_more_than_it_counts(visited: Visited, monkeypa
     expensive: dict[str, Cost] = {}
     statuses: dict[str, set[int]] = defaultdict(set)
     for route in readable_routes(visited.world.app):
-        for address, status, cost in visits_of(route, visited, random):
+        for address, status, cost in run_visits(route, visited, random):
             statuses[route.path].add(status)
             if cost.is_expensive:
                 expensive[address] = cost
@@ -156,7 +156,7 @@ def test_every_parameter_of_an_address_is_drawn(visited: Visited) -> None:
     """Including the parameters of dependencies."""
     app = visited.world.app
     drawn = {route.path: set(route.query_parameters) for route in readable_routes(app)}
-    assert drawn == {route.path: set(route.queries) for route in routes_of(app) if route.method == "GET"}
+    assert drawn == {route.path: set(route.queries) for route in walk_routes(app) if route.method == "GET"}
 
 
 def test_a_new_route_needs_values_of_existing_things(visited: Visited) -> None:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from tests.promises.guards import copy_of_sources, is_red_without_guard, read_results, write_results
+from tests.promises.guards import copied_sources, is_red_without_guard, read_results, write_results
 from tests.promises.page import PAGE, rendered
 from tests.promises.promises import PROMISES
 
@@ -22,7 +22,7 @@ def main() -> int:
         if options.write
         else [promise for promise in PROMISES if options.again or promise.fingerprint not in results]
     )
-    with copy_of_sources() as folder:
+    with copied_sources() as folder:
         for promise in todo:
             seen = is_red_without_guard(folder, promise)
             wrong += seen is not True

@@ -33,7 +33,7 @@ TEST_FAILED = 1
 
 
 @contextmanager
-def copy_of_sources() -> Iterator[Path]:
+def copied_sources() -> Iterator[Path]:
     """A copy of the sources that the tests need."""
     with tempfile.TemporaryDirectory(prefix="kennel-promises-") as folder:
         for name in COPIED:

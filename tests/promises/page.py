@@ -17,7 +17,7 @@ MARKS = {True: "", False: "**passes without its guard**", None: "not yet tested 
 def tables(results: Mapping[str, bool], rounds: list[dict[str, Any]]) -> str:
     """The tables, in Markdown."""
     counted = Counter(
-        kind for outcome in report.newest_of(rounds) if outcome["skipped"] is None for kind in outcome["kinds"]
+        kind for outcome in report.newest_rounds(rounds) if outcome["skipped"] is None for kind in outcome["kinds"]
     )
     lines = ["## Promises and tests", "", "Every test fails without its guard, unless its row says otherwise.", ""]
     lines += ["| promise | test and guard | rounds |", "|---|---|---:|"]
@@ -27,7 +27,7 @@ def tables(results: Mapping[str, bool], rounds: list[dict[str, Any]]) -> str:
         mark = MARKS[results.get(promise.fingerprint)]
         cell = "<br>".join([*(f"`{part}`" for part in parts), *([mark] if mark else [])])
         lines.append(f"| {promise.promise} | {cell} | {tries} |")
-    return "\n".join([*lines, "", "## Counts of rounds", "", report.summary_of(rounds)])
+    return "\n".join([*lines, "", "## Counts of rounds", "", report.render_summary(rounds)])
 
 
 def page_with(text: str, written: str) -> str:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from scorer.competitions.change_rules import LATER, LIMITS, RANKED, Standing, faults_of, fixed_fields
+from scorer.competitions.change_rules import LATER, LIMITS, RANKED, ChangeFacts, find_faults, fixed_fields
 from scorer.competitions.spec import CompetitionSpec
 from scorer.lifecycle import Phase
 
-DRAFT = Standing(
+DRAFT = ChangeFacts(
     Phase.DRAFT,
     closed=False,
     picks_open=True,
@@ -27,7 +27,7 @@ FINAL = replace(OVER, phase=Phase.FINAL)
 
 FIRST, BOTH = [{"place": 1, "amount": "$5"}], [{"place": 1, "amount": "$5"}, {"place": 2, "amount": "$1"}]
 MORE, FEWER = {"gold": 10, "silver": 50, "bronze": 100}, {"gold": 5, "silver": 50, "bronze": 100}
-CASES: list[tuple[str, Any, Any, Standing, bool]] = [
+CASES: list[tuple[str, Any, Any, ChangeFacts, bool]] = [
     ("slug", "a", "b", OPEN, False),
     ("image_size", 64, 32, OPEN, False),
     ("public", {}, {"epsilon": 1.0}, OPEN, True),
@@ -62,11 +62,11 @@ CASES: list[tuple[str, Any, Any, Standing, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "before", "after", "standing", "allowed"), CASES)
+@pytest.mark.parametrize(("name", "before", "after", "facts", "allowed"), CASES)
 def test_a_field_can_change_as_long_as_no_promise_is_broken(
-    name: str, before: Any, after: Any, standing: Standing, allowed: bool
+    name: str, before: Any, after: Any, facts: ChangeFacts, allowed: bool
 ) -> None:
-    faults = faults_of({name: before}, {name: after}, standing)
+    faults = find_faults({name: before}, {name: after}, facts)
     assert (faults == []) is allowed, faults
     assert all(fault.startswith(f"{name}: ") for fault in faults)
 

@@ -16,10 +16,10 @@ from scorer.settings import (
     RedisUrl,
     Settings,
     SmtpUrl,
+    find_variable,
     read_settings,
     unknown_settings,
-    variable_of,
-    warn_of_unknown_settings,
+    warn_about_unknown_settings,
 )
 
 DATABASE, REDIS = TypeAdapter[SecretStr](DatabaseUrl), TypeAdapter[SecretStr](RedisUrl)
@@ -27,7 +27,7 @@ STORE = TypeAdapter[str](BlobUrl)
 SMTP, SENDER = TypeAdapter[SecretStr](SmtpUrl), TypeAdapter[str](MailSender)
 
 
-def refusal_of(setting: TypeAdapter[Any], address: str) -> str:
+def catch_message(setting: TypeAdapter[Any], address: str) -> str:
     """The message of a refused address, without any part of its password."""
     with pytest.raises(ValidationError) as refused:
         setting.validate_python(address)
@@ -38,12 +38,12 @@ def refusal_of(setting: TypeAdapter[Any], address: str) -> str:
 
 @pytest.mark.parametrize("password", ["p@sekret:1", "p@ss:w/rd%#? &+sekret", "1/sekret@x", "p@sekret/1"])
 def test_an_unreadable_address_is_refused_without_any_of_its_password(password: str) -> None:
-    assert "DATABASE_PASSWORD" in refusal_of(DATABASE, f"postgresql://app:{password}@localhost:5432/kennel")
+    assert "DATABASE_PASSWORD" in catch_message(DATABASE, f"postgresql://app:{password}@localhost:5432/kennel")
 
 
 @pytest.mark.parametrize("password", ["p/sekret", "1/sekret", "1?sekret", "1#sekret", "[sekret"])
 def test_an_unreadable_queue_server_address_is_refused_without_password(password: str) -> None:
-    assert "REDIS_PASSWORD" in refusal_of(REDIS, f"redis://:{password}@localhost:6379/0")
+    assert "REDIS_PASSWORD" in catch_message(REDIS, f"redis://:{password}@localhost:6379/0")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_an_unreadable_queue_server_address_is_refused_without_password(password
     ],
 )
 def test_an_invalid_mail_server_address_is_refused_without_password(url: str) -> None:
-    assert "smtps://user:password@host" in refusal_of(SMTP, url)
+    assert "smtps://user:password@host" in catch_message(SMTP, url)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_a_valid_database_address_changes_only_in_its_driver(url: str) -> None:
     ],
 )
 def test_an_unknown_option_or_driver_of_a_database_is_refused(url: str) -> None:
-    assert "one of its options" in refusal_of(DATABASE, url)
+    assert "one of its options" in catch_message(DATABASE, url)
 
 
 @pytest.mark.parametrize("url", ["s3://key:sekret/@host:1/x", "s3://key:[sekret@host", "s3://b/x?sekret", "sekret", ""])
 def test_a_blob_store_address_with_a_key_is_refused_without_the_key(url: str) -> None:
-    assert "AWS_SECRET_ACCESS_KEY" in refusal_of(STORE, url)
+    assert "AWS_SECRET_ACCESS_KEY" in catch_message(STORE, url)
     assert STORE.validate_python("s3://bucket/some/prefix") == "s3://bucket/some/prefix"
 
 
@@ -141,7 +141,7 @@ def test_all_clients_check_certificates_alike(options: str, words: str, checks: 
 
 
 def test_every_setting_is_known() -> None:
-    assert not unknown_settings([variable_of(name) for name in Settings.model_fields])
+    assert not unknown_settings([find_variable(name) for name in Settings.model_fields])
     assert not unknown_settings(["KENNEL_SMTP_URL_FILE", "KENNEL_TOKEN", "PATH", "DATABASE_URL"])
 
 
@@ -151,7 +151,7 @@ def test_a_misspelt_setting_is_reported_with_the_likely_name(caplog: pytest.LogC
         "KENNEL_ZZZZZZZZZZZZZZZZ": None,
     }
     with caplog.at_level(logging.WARNING):
-        warn_of_unknown_settings(["KENNEL_SMTP_URI", "KENNEL_SMTP_URL"])
+        warn_about_unknown_settings(["KENNEL_SMTP_URI", "KENNEL_SMTP_URL"])
     (record,) = caplog.records
     assert record.getMessage() == "KENNEL_SMTP_URI is not a setting. Did you mean KENNEL_SMTP_URL?"
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from deploy.standalone.commands import PROCESSES_OF_A_GPU, background_threads, scoring_threads
+from deploy.standalone.commands import PROCESSES_PER_GPU, background_threads, scoring_threads
 from scorer.extractors import ExtractorOptions
 from scorer.process_resources import THREADS_VARIABLE, allowed_threads
 
@@ -33,5 +33,5 @@ def test_extractors_use_these_threads_unless_the_options_override_them(monkeypat
 )
 def test_gpu_and_background_processes_share_the_cores(cores: int, gpus: int, scoring: int, background: int) -> None:
     assert (scoring_threads(cores, gpus), background_threads(cores, gpus)) == (scoring, background)
-    processes = gpus * PROCESSES_OF_A_GPU + 1
+    processes = gpus * PROCESSES_PER_GPU + 1
     assert scoring * (processes - 1) + background <= max(cores, processes)

@@ -16,7 +16,7 @@ from tusclient.client import TusClient
 
 from kennel_client import Client
 from tests.api.kaggle.kaggle_client import KaggleClient
-from tests.tool_environments import made_once, new_environment
+from tests.tool_environments import make_cached, new_environment
 
 ROOT = Path(__file__).parents[2]
 GENERATOR = "openapi-python-client==0.29.1"
@@ -63,7 +63,7 @@ def by_generated_client(person: Participant) -> ScoreReader:
 
     The generator has its own environment, because it restricts the versions of other packages.
     """
-    generator = made_once(GENERATOR, lambda folder: new_environment(folder, GENERATOR))
+    generator = make_cached(GENERATOR, lambda folder: new_environment(folder, GENERATOR))
     python = str(generator / "bin" / "python")
     document = httpx.get(f"{person.url}/api/v1/openapi.json", timeout=60, trust_env=False)
     (person.folder / "openapi.json").write_bytes(document.content)

@@ -47,7 +47,7 @@ def collector() -> Iterator[Collector]:
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
             if self.path == "/v1/traces":
-                spans.extend(_spans_of(body))
+                spans.extend(_parse_spans(body))
             self.send_response(200)
             self.end_headers()
 
@@ -60,7 +60,7 @@ def collector() -> Iterator[Collector]:
         server.shutdown()
 
 
-def _spans_of(body: bytes) -> Iterator[SeenSpan]:
+def _parse_spans(body: bytes) -> Iterator[SeenSpan]:
     for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
         service = _values(resource.resource.attributes)["service.name"]
         for scope in resource.scope_spans:

@@ -24,7 +24,7 @@ from deploy.standalone.ports import free_port
 from deploy.standalone.supervisor import Supervisor
 from kennel_client import Client
 from scorer.settings import Settings
-from tests.factories import make_spec, noise_images, zip_of
+from tests.factories import make_spec, make_zip, noise_images
 from tests.stories.collector import Collector, collector
 
 ADDRESS = "127.0.0.2"
@@ -91,13 +91,13 @@ class RunningService:
         self.admin.api.post("/competitions", spec)
         size = spec["image_size"]
         for role, seed in (("train", 1), ("held_out", 2), ("private_extra", 3)):
-            self.admin.api.attach_references(slug, role, io.BytesIO(zip_of(noise_images(seed, 40, size))))
+            self.admin.api.attach_references(slug, role, io.BytesIO(make_zip(noise_images(seed, 40, size))))
         self.admin.admin.references.prepare(slug, say=lambda _: None)
         return str(slug)
 
     def scored(self, person: Client, slug: str, images: Any) -> str:
         """The ID of a new entry with these images, scored on both tracks."""
-        entry = submit(person, slug, zip_of(images))
+        entry = submit(person, slug, make_zip(images))
         return str(self.wait(entry["id"])["id"])
 
     def wait(self, entry: str) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kennel_client.errors import Refused
-from tests.factories import make_spec, noise_images, zip_of
+from tests.factories import make_spec, make_zip, noise_images
 from tests.stories.conftest import RunningService, submit
 
 
@@ -24,7 +24,7 @@ def test_a_competition_takes_entries_of_people_who_accept_its_rules(live: Runnin
     (tmp_path / "notes.txt").write_text("Read me.")
     organizer.data_files.offer(slug, tmp_path / "notes.txt")
     with pytest.raises(Refused) as unread:
-        submit(ada, slug, zip_of(noise_images(10)))
+        submit(ada, slug, make_zip(noise_images(10)))
     assert unread.value.slug == "rules-not-accepted"
     ada.accept_rules(slug)
-    assert submit(ada, slug, zip_of(noise_images(10)))["status"] in {"received", "checking"}
+    assert submit(ada, slug, make_zip(noise_images(10)))["status"] in {"received", "checking"}

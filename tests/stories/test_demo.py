@@ -15,7 +15,7 @@ from deploy.demo.photographs import Photographs
 from deploy.demo.plan import DemoPlan
 from deploy.demo.tiles import Rectangle, Tiles
 from deploy.standalone.service import RunningService as Standalone
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.stories.conftest import RunningService, submit
 from tests.web.html import parse_html
 
@@ -40,7 +40,7 @@ def visited(live: RunningService, monkeypatch: pytest.MonkeyPatch) -> str:
 
     def submit_with_visitor(running: Any, organizer: Any, slug: str, **others: Any) -> Any:
         submitted = prepare_and_submit(running, organizer, slug, **others)
-        entries.append(submit(visitor, slug, zip_of(noise_images(9, IMAGES, 64)))["id"])
+        entries.append(submit(visitor, slug, make_zip(noise_images(9, IMAGES, 64)))["id"])
         assert httpx.get(f"{live.url}/competitions/{slug}", trust_env=False).status_code == 200
         return submitted
 

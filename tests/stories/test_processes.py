@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import make_url, text
 
 from deploy.standalone.data_folder import FOLDERS
-from scorer.db.session import engine_of
+from scorer.db.session import build_engine
 from tests.api.kaggle.kaggle_client import official
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.stories.conftest import ADDRESS, MISSPELT, RunningService, submit, until
 
 __all__ = ["official"]
@@ -94,7 +94,7 @@ def _parts(live: RunningService) -> list[Part]:
 
 def measurement_rows(live: RunningService, ref: int) -> int:
     """The number of measurements of a submission in the database."""
-    engine = engine_of(live.settings)
+    engine = build_engine(live.settings)
     with engine.connect() as connection:
         rows = connection.scalar(text("SELECT count(*) FROM measurements WHERE submission_ref = :ref"), {"ref": ref})
     engine.dispose()
@@ -126,7 +126,7 @@ def test_a_killed_worker_yields_exactly_one_measurement_within_a_minute(live: Ru
     settings = live.settings
     assert settings.lease_seconds + settings.sweep_seconds < 60
     slug = live.competition(image_count=1500)
-    entry = submit(live.person("bob"), slug, zip_of(noise_images(11, 1500)))
+    entry = submit(live.person("bob"), slug, make_zip(noise_images(11, 1500)))
     until(lambda: live.seen_by_admin(entry["id"])["status"] == "scoring", "the score to begin")
     victims = _scorers()
     assert len(victims) >= 2, "a parent and its child"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.stories.conftest import RunningService
 
 
@@ -26,7 +26,7 @@ def test_a_campaign_counts_after_its_switch_until_it_is_undone(live: RunningServ
     slug, eve = live.competition(), live.person("eve")
     live.scored(eve, slug, noise_images(12))
     before = eve.leaderboard(slug).places
-    images = io.BytesIO(zip_of(noise_images(7, 40, 16)))
+    images = io.BytesIO(make_zip(noise_images(7, 40, 16)))
     corrected = live.admin.admin.references.attach(slug, "train", images, attach=False)
     campaigns = live.admin.admin.campaigns
     references = {"train": corrected["sha256"]}

@@ -9,9 +9,9 @@ import pytest
 
 from deploy.demo.accounts import new_token
 from kennel_client.errors import Refused
-from scorer.monitoring.traces import trace_id_of
+from scorer.monitoring.traces import compute_trace_id
 from tests.api.kaggle.kaggle_client import KaggleClient, official
-from tests.factories import noise_images, with_a_wrong_image, zip_of
+from tests.factories import make_zip, noise_images, with_a_wrong_image
 from tests.stories import clients
 from tests.stories.collector import SeenSpan
 from tests.stories.conftest import RunningService, submit, until
@@ -21,7 +21,7 @@ __all__ = ["official"]
 
 def test_a_zip_goes_from_the_upload_to_both_boards(live: RunningService) -> None:
     slug, ada = live.competition(), live.person("ada")
-    entry = submit(ada, slug, zip_of(noise_images(10)))
+    entry = submit(ada, slug, make_zip(noise_images(10)))
     assert entry["status"] in {"received", "checking"}
     scored = live.wait(entry["id"])
     assert [measurement["track"] for measurement in scored["measurements"]] == ["public", "private"]
@@ -38,7 +38,7 @@ def test_a_faulty_zip_is_rejected_by_name_and_not_counted(live: RunningService) 
     rejected = ada.wait(submit(ada, slug, with_a_wrong_image(noise_images(10)))["id"])
     assert rejected.status == "rejected"
     assert "00003.png" in rejected.faults[0]
-    assert ada.wait(submit(ada, slug, zip_of(noise_images(10)))["id"]).status == "scored"
+    assert ada.wait(submit(ada, slug, make_zip(noise_images(10)))["id"]).status == "scored"
 
 
 @pytest.mark.heavy
@@ -47,7 +47,7 @@ def test_five_clients_get_the_same_score_for_the_same_zip(
     live: RunningService, official: KaggleClient, tmp_path: Path
 ) -> None:
     slug = live.competition()
-    content = zip_of(noise_images(10))
+    content = make_zip(noise_images(10))
     submitting: dict[str, Callable[[clients.Participant], clients.ScoreReader]] = {
         "generated": clients.by_generated_client,
         "kennel-client": clients.by_kennel_client,
@@ -73,12 +73,12 @@ def test_five_clients_get_the_same_score_for_the_same_zip(
 
 def test_an_entry_has_one_trace_from_its_upload_to_its_scores(live: RunningService) -> None:
     slug = live.competition()
-    entry = submit(live.person("grace"), slug, zip_of(noise_images(11)))
+    entry = submit(live.person("grace"), slug, make_zip(noise_images(11)))
     live.wait(entry["id"])
     wanted = ["accepted", "wait for check", "check", "wait for score", "score", "wait for score", "score"]
 
     def spans() -> list[SeenSpan] | None:
-        of_entry = live.collector.in_trace(trace_id_of(entry["id"]))
+        of_entry = live.collector.in_trace(compute_trace_id(entry["id"]))
         names = [span.name for span in of_entry if span.name in wanted]  # evidence may come at any time
         return of_entry if sorted(names) == sorted(wanted) else None
 

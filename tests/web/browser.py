@@ -32,7 +32,7 @@ OVERFLOWING_ELEMENTS = """width => [...document.querySelectorAll('main *:not(.sr
         getComputedStyle(element.parentElement.closest('.scrolls, .scrollable')).overflowX !== 'auto')
     .filter(element => { const box = element.getBoundingClientRect(); return box.left < 0 || box.right > width })
     .map(element => element.outerHTML.slice(0, 80))"""
-LINES_OF_NUMBERS = """[...document.querySelectorAll('td.number')].map(element => {
+NUMBER_LINES = """[...document.querySelectorAll('td.number')].map(element => {
     const range = document.createRange();
     range.selectNodeContents(element);
     return new Set([...range.getClientRects()].map(box => Math.round(box.top))).size || 1;

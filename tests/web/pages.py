@@ -41,7 +41,7 @@ def hidden(page: Element, action: str) -> dict[str, str]:
     return {field.attributes["name"]: field.attributes["value"] for field in form.all("input", type="hidden")}
 
 
-def session_of(service: Service, handle: str) -> str:
+def start_session(service: Service, handle: str) -> str:
     """The cookie of a new session of a person."""
     secret = secrets.token_urlsafe(32)
     now = datetime.now(UTC)

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from tests.api.conftest import Service
 from tests.http_server import serve
 from tests.web import view_samples
-from tests.web.browser import DESKTOP, LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, PHONE, WIDTHS, take_pictures, visit
+from tests.web.browser import DESKTOP, NUMBER_LINES, OVERFLOWING_ELEMENTS, PHONE, WIDTHS, take_pictures, visit
 from tests.web.view_samples import SampleSite
 
 HERE = f"/competitions/{view_samples.SLUG}"
@@ -62,7 +62,7 @@ def test_no_page_scrolls_sideways_and_no_number_is_broken(browser: Browser, addr
             tab.page.set_viewport_size({"width": width, "height": 800})
             assert tab.page.evaluate("document.documentElement.scrollWidth") == width
             assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == []
-            assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}
+            assert set(tab.page.evaluate(NUMBER_LINES)) <= {1}
 
 
 def test_columns_are_chosen_and_kept(browser: Browser, address: str) -> None:

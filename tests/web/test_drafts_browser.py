@@ -19,7 +19,7 @@ from scorer.db.tables import SecondFactor
 from tests.factories import make_account
 from tests.http_server import serve
 from tests.privacy.conftest import world
-from tests.privacy.crawler import requests_of, routes_of
+from tests.privacy.crawler import build_requests, walk_routes
 from tests.privacy.environment import NOW, Environment
 from tests.web.browser import visit
 from tests.web.html import Element, parse_html
@@ -72,10 +72,10 @@ def forms_by_page(world: Environment) -> dict[tuple[str, str], list[str]]:
     """By role and path: the forms of the pages. A form is listed at the first page that has it."""
     found: dict[tuple[str, str], list[str]] = {}
     seen = set()
-    for route in routes_of(world.app):
+    for route in walk_routes(world.app):
         if route.method != "GET" or route.path.startswith("/api/"):
             continue
-        for request in requests_of(route, world.planted):
+        for request in build_requests(route, world.planted):
             for role in ROLES:
                 path = str(request).removeprefix("GET ")
                 headers = {"Accept": "text/html", "Cookie": f"kennel=session-of-{role}"}

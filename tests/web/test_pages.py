@@ -18,7 +18,7 @@ from starlette.responses import Response
 from api.http.security_headers import PAGE_POLICY
 from api.leaderboard import pages as board_page
 from api.rendering import formatting, templates
-from api.rendering.markdown import html_of, rest_of, summary_of
+from api.rendering.markdown import render_html, render_rest, summarise_text
 from scorer.leaderboard.board import Place
 from scorer.lifecycle import Phase
 from tests.web import view_samples
@@ -296,7 +296,7 @@ def test_the_pages_show_every_line_once_and_in_order(scores: list[int], benchmar
     after = 0
     while True:
         page = replace(whole, places=[place for place in places if place.rank > after][: size + 1])
-        fragment = board_page.board_page_of(page, after=after, size=size)
+        fragment = board_page.build_board_page(page, after=after, size=size)
         lines += fragment.rows
         if fragment.next is None:
             break
@@ -457,7 +457,7 @@ def test_hostile_text_stays_text(browse: Browse) -> None:
     ],
 )
 def test_markdown_is_harmless(text: str) -> None:
-    page = parse_html(html_of(text))
+    page = parse_html(render_html(text))
     assert {element.tag for element in page} <= {"", "p", "a", "code", "pre"}
     for element in page:
         assert set(element.attributes) <= {"href", "rel", "title"}
@@ -466,7 +466,7 @@ def test_markdown_is_harmless(text: str) -> None:
 
 def test_markdown_is_rendered() -> None:
     page = parse_html(
-        html_of("# Big\n\n## Small\n\n*a* [b](https://example.org) [c](/rules) ![d](e.png)\n\n|x|\n|-|\n|1|\n")
+        render_html("# Big\n\n## Small\n\n*a* [b](https://example.org) [c](/rules) ![d](e.png)\n\n|x|\n|-|\n|1|\n")
     )
     assert [element.tag for element in page if element.tag.startswith("h")] == ["h3", "h4"]
     assert [link.attributes["href"] for link in page.all("a")] == ["https://example.org", "/rules"]
@@ -477,13 +477,13 @@ def test_markdown_is_rendered() -> None:
 
 def test_the_summary_is_the_first_paragraph_and_about_is_the_rest() -> None:
     text = "Make *new*\nphotographs of [dogs](https://example.org).\n\n# More\n\nWords."
-    assert summary_of(text) == "Make new photographs of dogs."
-    assert parse_html(rest_of(text)).text == "More Words."
-    assert parse_html(rest_of("# Title\n\nWords.")).text == "Title Words."
+    assert summarise_text(text) == "Make new photographs of dogs."
+    assert parse_html(render_rest(text)).text == "More Words."
+    assert parse_html(render_rest("# Title\n\nWords.")).text == "Title Words."
     long = "word " * 100
-    assert summary_of(long) == "word " * 39 + "word …"
-    assert parse_html(rest_of(long)).text == long.strip()
-    assert summary_of("") == rest_of("") == ""
+    assert summarise_text(long) == "word " * 39 + "word …"
+    assert parse_html(render_rest(long)).text == long.strip()
+    assert summarise_text("") == render_rest("") == ""
 
 
 # Headers and caching

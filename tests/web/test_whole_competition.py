@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.api.cli_runner import CliTerminal, CommandResult, terminal
-from tests.api.conftest import Service, slug_of
+from tests.api.conftest import Service, read_problem
 from tests.factories import near_copies, noise_images
 from tests.web.browser import publish_board, signed_in
 from tests.worker.rescoring.campaigns import new_version, places
@@ -134,7 +134,7 @@ def appealed_in_private(competition: Competition, page: Page) -> None:
 def nothing_moves(competition: Competition, cheater: str) -> None:
     """A ruling on a published board is refused, even if the winner is labelled."""
     before = competition.ranked()
-    assert slug_of(competition.rule(cheater)) == (409, "published")
+    assert read_problem(competition.rule(cheater)) == (409, "published")
     assert competition.ranked() == before
 
 

@@ -29,7 +29,7 @@ from scorer.leaderboard import board_cache, standings
 from scorer.leaderboard.board import Board, Place, UnrankedTeam
 from scorer.lifecycle import Phase, TrackKind, utc_day
 from scorer.teams import quotas, storage
-from scorer.teams.quotas import Quota, next_entry_at, refusal_of
+from scorer.teams.quotas import Quota, find_refusal, next_entry_at
 
 Row = TypeVar("Row", Place, UnrankedTeam)
 NOW = datetime(2026, 11, 2, 14, 5, 30, tzinfo=UTC)
@@ -215,7 +215,7 @@ def sample_board(
     """A board of one track, with medals and prizes."""
     of = of or sample_state()
     awards = of.awards_on(track)
-    places = [replace(place, **awards.of_rank(place.rank)._asdict()) for place in places]
+    places = [replace(place, **awards.find_award(place.rank)._asdict()) for place in places]
     shown = (places, benchmarks or [], copies or [])
     return Board(of, of.tracks[track], tau, *shown, len(places), awards=awards)
 
@@ -229,7 +229,7 @@ def allowance(*, daily: int | None = 5, charged: int = 2, pending: int = 0, reje
     """A team's quota at ``NOW``, with limits of 2 entries in progress and 20 rejected ones."""
     of = Competition(daily_limit=daily, pending_limit=2, rejected_limit=20)
     usage = QuotaUsage(charged, pending, rejected)
-    return Quota(of, usage, refusal_of(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
+    return Quota(of, usage, find_refusal(of, usage), utc_day(NOW)[1], next_entry_at(of, usage, NOW))
 
 
 @dataclass
@@ -280,7 +280,7 @@ class SampleSite:
 
         return SimpleNamespace(board=page)
 
-    def _state_of(self, _: object, slug: str, _now: datetime) -> CompetitionState:
+    def _compute_state(self, _: object, slug: str, _now: datetime) -> CompetitionState:
         for state in self._states():
             if state.competition.slug == slug:
                 return replace(state, files=tuple(self.files))
@@ -298,7 +298,7 @@ class SampleSite:
     def _shown_competitions(self, acting: Acting[Account | None]) -> list[Competition]:
         return [state.competition for state in self._states() if competition_state._is_visible(state, acting.actor)]
 
-    def _states_of(self, _: object, ids: Collection[int], _now: datetime) -> list[CompetitionState]:
+    def _select_states(self, _: object, ids: Collection[int], _now: datetime) -> list[CompetitionState]:
         return [state for state in self._states() if state.competition.id in ids]
 
     def _count_teams(self, _: object, of: Iterable[CompetitionState]) -> dict[int, int]:
@@ -321,14 +321,14 @@ class SampleSite:
             patch.object(pages_of_competitions, "charge_past_board", lambda *_: None),
             patch.object(standings, "standings", self._standings),
             patch.object(standings, "board_version", self._version),
-            patch.object(competition_state, "state_of", self._state_of),
-            patch.object(board_cache, "cache_of", lambda _: None),
+            patch.object(competition_state, "load_state", self._compute_state),
+            patch.object(board_cache, "find_cache", lambda _: None),
             patch.object(competition_state, "visible_competitions", self._shown_competitions),
-            patch.object(competition_state, "states_of", self._states_of),
+            patch.object(competition_state, "load_states", self._select_states),
             patch.object(standings, "count_teams", self._count_teams),
             patch.object(rules, "has_accepted", lambda *_: self.accepted),
             patch.object(competition_roles, "judges_here", lambda _, of, account: is_organizer(account, of.id)),
-            patch.object(quotas, "quota_of", lambda *_, **__: self.allowance),
-            patch.object(storage, "usage_of_competition", lambda *_: StorageUsage(stored=3_000_000, staged=0)),
+            patch.object(quotas, "load_quota", lambda *_, **__: self.allowance),
+            patch.object(storage, "load_competition_usage", lambda *_: StorageUsage(stored=3_000_000, staged=0)),
         ):
             yield app

@@ -22,10 +22,10 @@ from scorer.confinement import limited_call
 from scorer.confinement.limited_call import DIRECTORY, MAX_ANSWER_BYTES, Purpose, Turns, call_limited
 from scorer.errors import Invalid, KennelError, TooLarge, Unavailable
 from scorer.evidence import code_uploads, notebooks
-from scorer.evidence.code_uploads import MAX_DIRECTORY_BYTES, MAX_FILES, kind_of
+from scorer.evidence.code_uploads import MAX_DIRECTORY_BYTES, MAX_FILES, detect_kind
 from tests.api.conftest import Service
 from tests.api.submissions.tus import ZIP, begun, later, leave_whole, send
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.pure.archive.broken_files import BrokenZipEntry, pngs, raw_zip, zipped
 from tests.worker.forked_processes import forked_processes
 from worker.maintenance import cleanup
@@ -246,7 +246,7 @@ def test_a_notebook_is_recognised_with_any_cells() -> None:
 def test_a_notebook_of_many_cells_takes_little_memory() -> None:
     """Parsing would take 600 MB. The process has 32 MB plus twice the file's size."""
     cells = b'{"nbformat": 4, "cells": [' + b"{}," * 6_000_000 + b"{}]}"
-    assert kind_of(io.BytesIO(cells), limited=True) == "notebook"
+    assert detect_kind(io.BytesIO(cells), limited=True) == "notebook"
 
 
 def test_an_unterminated_string_is_read_once() -> None:
@@ -256,16 +256,16 @@ def test_an_unterminated_string_is_read_once() -> None:
 
 def test_notebooks_are_read_by_a_limited_process() -> None:
     cells = json.dumps({"nbformat": 4, "cells": []}).encode()
-    assert kind_of(io.BytesIO(cells), limited=True) == kind_of(io.BytesIO(cells), limited=False) == "notebook"
+    assert detect_kind(io.BytesIO(cells), limited=True) == detect_kind(io.BytesIO(cells), limited=False) == "notebook"
     for limited in (True, False):
         for content in NO_NOTEBOOKS:
             with pytest.raises(Invalid, match="neither a zip nor a notebook"):
-                kind_of(io.BytesIO(content), limited=limited)
+                detect_kind(io.BytesIO(content), limited=limited)
 
 
 def test_this_process_reads_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notebooks, "_PIECE", None)  # this process would need it
-    assert kind_of(io.BytesIO(b'{"nbformat": 4, "cells": []}'), limited=True) == "notebook"
+    assert detect_kind(io.BytesIO(b'{"nbformat": 4, "cells": []}'), limited=True) == "notebook"
 
 
 NOTEBOOK = b'{"cells": [], "nbformat": 4}'
@@ -296,7 +296,7 @@ def test_zips_of_entries_are_read_in_limited_processes(
     slug = service.competition(pending_limit=9)
     assert service.submit("ada", slug, ZIP).status_code == 202
     assert calls == ["check_images_listed"], "sent in one request"
-    other = zip_of(noise_images(8))
+    other = make_zip(noise_images(8))
     assert "kennel-submission" in send(service, begun(service, slug, other), 0, other).headers
     assert calls == ["check_images_listed"] * 2, "sent in parts"
     leave_whole(service, slug, monkeypatch)

@@ -11,7 +11,7 @@ import httpx
 from scorer.db.tables import Delivery
 from scorer.monitoring.instruments import WEBHOOK_DELIVERIES
 from scorer.notifications import webhooks
-from scorer.notifications.ssrf_guard import NotPublicAddress, public_address_of
+from scorer.notifications.ssrf_guard import NotPublicAddress, resolve_public_address
 from scorer.product_version import product_version
 from worker.runtime.context import WorkerContext
 
@@ -71,10 +71,10 @@ async def _post(transport: httpx.AsyncHTTPTransport, context: WorkerContext, del
     except Exception:
         log.exception("webhook %d: the attempt failed because of an error in Kennel", delivery.webhook_id)
         return "The attempt failed because of an error in Kennel."
-    return _error_of(response)
+    return _response_error(response)
 
 
-def _error_of(response: httpx.Response) -> str | None:
+def _response_error(response: httpx.Response) -> str | None:
     """The error in a response; None if the notice has arrived."""
     if response.has_redirect_location:
         return (
@@ -89,9 +89,9 @@ def _error_of(response: httpx.Response) -> str | None:
 async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
     """The request, to the exact address that the guard has checked. The certificate must still be for the host name."""
     url = httpx.URL(delivery.webhook.url)
-    body = body_of(delivery, context.settings.public_url)
+    body = build_body(delivery, context.settings.public_url)
     timestamp = int(context.now().timestamp())
-    address = await public_address_of(url.host, local=context.settings.webhooks_local)
+    address = await resolve_public_address(url.host, local=context.settings.webhooks_local)
     headers = {
         "Host": url.netloc.decode(),
         "Content-Type": "application/json",
@@ -103,7 +103,7 @@ async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:
     return httpx.Request("POST", address_url, content=body, headers=headers, extensions=name)
 
 
-def body_of(delivery: Delivery, site: str) -> bytes:
+def build_body(delivery: Delivery, site: str) -> bytes:
     """The JSON body of a delivery, the same at every attempt."""
     notice = {
         "id": delivery.id,

@@ -209,12 +209,12 @@ class Analysis:
     @property
     def two_sample(self) -> TwoSample:
         pool = self.pool
-        return two_sample_in(pool, _there(self.to_training.pooled).places)
+        return two_sample_in(pool, _require_found(self.to_training.pooled).places)
 
     @property
     def kid(self) -> Estimate:
-        for features, whose in ((self.entry.features, "generated"), (self.training, "reference")):
-            require_matrix(features, whose, min_rows=2)
+        for features, name in ((self.entry.features, "generated"), (self.training, "reference")):
+            require_matrix(features, name, min_rows=2)
         return squared_mmd_of(self.among_own.kernel_sums, self.to_training.kernel_sums, self.reference.kernel_sums)
 
     @property
@@ -222,7 +222,7 @@ class Analysis:
         if isinstance(self.reference.manifold, str):
             raise NotComputable(self.reference.manifold)
         require_matrix(self.entry.features, "given", min_rows=PRECISION_K + 1)
-        return _there(self.to_training.overlap)
+        return _require_found(self.to_training.overlap)
 
     @cached_property
     def influences(self) -> Vector | None:
@@ -243,7 +243,7 @@ class Analysis:
         return features
 
 
-def _there(found: Found | None) -> Found:
+def _require_found(found: Found | None) -> Found:
     """The result of a pass; the test has already reported if there is none."""
     if found is None:
         raise AssertionError("the pass has no result for a test that can be computed")

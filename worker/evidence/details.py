@@ -33,7 +33,7 @@ _NEAR_DUPLICATES = MappingProxyType(
 """The tests with the prefixes of their columns."""
 
 
-def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, Any]:
+def build_details(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, Any]:
     """Examples with image names, as JSON: ``cells``, ``near_copies``, ``thumbnail_copies``, ``hash_copies``,
     ``relative_copies``, ``partly_copied``, ``repeats``, ``identical``, ``mirrored_twins``. A list is empty if nothing
     was found or the test could not be computed.
@@ -54,7 +54,7 @@ def details_of(analysis: Analysis, reference_names: Sequence[str]) -> dict[str, 
     }
 
 
-def evidence_columns_of(analysis: Analysis) -> dict[str, Any]:
+def build_evidence_columns(analysis: Analysis) -> dict[str, Any]:
     """The columns of :class:`scorer.db.tables.Evidence`, by name; None for tests that could not be computed."""
     duplicates = analysis.exact_duplicates
     numbers: dict[str, Any] = {"identical": duplicates.identical, "mirrored_twins": duplicates.mirrored}
@@ -96,10 +96,10 @@ def _near_duplicate_columns(prefix: str, near: NearDuplicates) -> dict[str, Any]
 
 
 def _membership_columns(test: MembershipInference) -> dict[str, Any]:
-    told = {"membership_auc": test.auc, "membership_auc_p": test.ranks.p_larger}
+    columns = {"membership_auc": test.auc, "membership_auc_p": test.ranks.p_larger}
     if not test.nearest.is_informative:
-        return told
-    return told | {"membership_share": test.nearest.share, "membership_p": test.nearest.p_value}
+        return columns
+    return columns | {"membership_share": test.nearest.share, "membership_p": test.nearest.p_value}
 
 
 def _repeats_columns(repeats: InternalDuplicates) -> dict[str, Any]:

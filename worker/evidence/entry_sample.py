@@ -10,7 +10,7 @@ import numpy as np
 from scorer.extractors import Features
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
-from scorer.generators.recovery.targets import EntryTargets, Pixels, half_of
+from scorer.generators.recovery.targets import EntryTargets, Pixels, half_count
 from scorer.metrics.copying.near_targets import choose_near_targets
 from scorer.metrics.cosine import Indices, normalise
 from scorer.metrics.memorization import nearest
@@ -48,7 +48,7 @@ def sample_entry(
     features = extract(np.asarray(images[np.sort(order[: plan.sampled])]))
     own = normalise(features, "entry")
     train, held_out = (nearest(reference_features, own, signed=signed).distance for reference_features in reference())
-    near = choose_near_targets(train, held_out, half_of(plan.train), random=random)
+    near = choose_near_targets(train, held_out, half_count(plan.train), random=random)
     return EntrySample(EntryTargets(np.asarray(images[rows]), near), rows, features, extract)
 
 

@@ -25,11 +25,11 @@ from scorer.jobs import leases
 from scorer.metrics.copying.shared_images import ImageHashes, OtherEntry, compare_entry
 from scorer.submissions.files import stored_zip
 from worker.evidence.analysis import AnalysedEntry
-from worker.evidence.reference import ReferenceAnalysis, reference_analysis_of
-from worker.evidence.report import evidence_of
-from worker.evidence.thumbnails import reference_thumbnails_of
+from worker.evidence.reference import ReferenceAnalysis, analyse_reference
+from worker.evidence.report import compute_evidence
+from worker.evidence.thumbnails import load_reference_thumbnails
 from worker.runtime import decoded_images
-from worker.runtime.context import WorkerContext, extractor_options_of
+from worker.runtime.context import WorkerContext, build_extractor_options
 from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result, retry_transaction
@@ -38,13 +38,13 @@ from worker.scoring.feature_cache import ArrayCache, Arrays
 from worker.scoring.measure import environment
 from worker.scoring.reference_features import (
     SetAddress,
-    addresses_of,
-    features_of,
-    images_of,
+    load_features,
+    load_image_names,
+    load_images,
+    load_mirrored_features,
+    load_pixel_hashes,
     load_prepared,
-    mirrored_features_of,
-    names_of,
-    pixel_hashes_of,
+    load_set_addresses,
     require_same_weights,
 )
 
@@ -60,19 +60,19 @@ def compare_images(context: WorkerContext, submission: Submission, progress: Sta
     with context.sessions() as session:
         if session.get(ImageComparison, submission.ref) is not None:
             return
-    hashes = hashes_of_entry(context, submission, progress)
+    hashes = load_entry_hashes(context, submission, progress)
     with context.sessions() as session:
-        others = shared_images.hashes_of_others(session, submission)
+        others = shared_images.load_other_hashes(session, submission)
     comparison = compare_entry(hashes, _read(context, others, progress))
     retry_transaction(
         context, lambda session: records.record_comparison(session, submission, comparison, now=context.now())
     )
 
 
-def hashes_of_entry(context: WorkerContext, submission: Submission, progress: StageProgress) -> ImageHashes:
+def load_entry_hashes(context: WorkerContext, submission: Submission, progress: StageProgress) -> ImageHashes:
     """The hashes of an entry's images, stored by its check, or computed again if they are lost."""
     with context.sessions() as session:
-        key = shared_images.hashes_key_of(session, submission.ref)
+        key = shared_images.load_hashes_key(session, submission.ref)
     if key is None or not context.blobs.exists(key):
         key = _hash_images(context, submission, progress)
     return check.load_hashes(context, key)
@@ -109,9 +109,9 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
         track = session.get_one(Track, claim.job.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
         measurement = submissions.newest_measurement(session, submission.ref, track.id)
-        training = competitions.references_of(session, submission.competition_id)["train"].reference_set
+        training = competitions.load_references(session, submission.competition_id)["train"].reference_set
         set_ids = [training.id, preparation.held_out_set_id]
-        train, *held_out = addresses_of(session, set_ids, preparation.image_size)
+        train, *held_out = load_set_addresses(session, set_ids, preparation.image_size)
     if measurement is None:
         raise Conflict("not-measured", f"{submission.id} has no measurement on this track.")
     progress = preemptible(context, heartbeat)
@@ -121,9 +121,9 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     )
     statistics = load_prepared(context, preparation.key, signed=preparation.signed).statistics
     entry = _analysed_entry(context, submission, measurement, train=train, preparation=preparation, progress=progress)
-    seed = seed_of(stored_zip(submission).sha256, preparation.key)
-    names = [f"{train.sha256[:8]}/{name}" for name in names_of(context, train)]
-    report = evidence_of(
+    seed = derive_seed(stored_zip(submission).sha256, preparation.key)
+    names = [f"{train.sha256[:8]}/{name}" for name in load_image_names(context, train)]
+    report = compute_evidence(
         entry,
         reference,
         statistics,
@@ -150,7 +150,7 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     feature_cache.delete_features(context, submission, claim.job.track_id, identity=preparation.extractor)
 
 
-def seed_of(zip_sha256: str, reference: str) -> int:
+def derive_seed(zip_sha256: str, reference: str) -> int:
     """The seed of all random draws, in [0, 2^32): the same for the same zip and the same reference."""
     return int(hashlib.sha256(f"{EVIDENCE_VERSION}|{zip_sha256}|{reference}".encode()).hexdigest()[:8], 16)
 
@@ -165,16 +165,16 @@ def reference_analysis_in(
 ) -> ReferenceAnalysis:
     """The results of the references alone, from the blob store, or computed now and stored there."""
     identity = preparation.extractor
-    extractor = fingerprint(identity, extractor_options_of(context.settings))[:16]
-    beside = held_out.sha256[:16] if held_out else "alone"
-    folder = f"{train.folder}/evidence-{extractor}-{EVIDENCE_VERSION}/{beside}"
-    return reference_analysis_of(
-        features_of(context, train, identity, progress=progress),
-        mirrored_features_of(context, train, identity, progress=progress),
-        features_of(context, held_out, identity, progress=progress) if held_out else None,
-        thumbnails=reference_thumbnails_of(
-            lambda: images_of(context, train, progress),
-            (lambda: images_of(context, held_out, progress)) if held_out else None,
+    extractor = fingerprint(identity, build_extractor_options(context.settings))[:16]
+    held_out_name = held_out.sha256[:16] if held_out else "alone"
+    folder = f"{train.folder}/evidence-{extractor}-{EVIDENCE_VERSION}/{held_out_name}"
+    return analyse_reference(
+        load_features(context, train, identity, progress=progress),
+        load_mirrored_features(context, train, identity, progress=progress),
+        load_features(context, held_out, identity, progress=progress) if held_out else None,
+        thumbnails=load_reference_thumbnails(
+            lambda: load_images(context, train, progress),
+            (lambda: load_images(context, held_out, progress)) if held_out else None,
             cache=_array_cache_in(context, folder),
         ),
         signed=preparation.signed,
@@ -219,8 +219,8 @@ def _analysed_entry(
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         thumbnails=cached.thumbnails,
-        perceptual_hashes=hashes_of_entry(context, submission, progress).perceptual,
-        copies=find_training_image_copies(cached.hashes, *pixel_hashes_of(context, train)),
+        perceptual_hashes=load_entry_hashes(context, submission, progress).perceptual,
+        copies=find_training_image_copies(cached.hashes, *load_pixel_hashes(context, train)),
         logits=extractor.logits(cached.features),
         fid=measurement.fid,
         distance=measurement.memorization_distance,

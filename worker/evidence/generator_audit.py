@@ -33,9 +33,9 @@ from worker.runtime.recording import record_result
 from worker.scoring.measure import environment
 from worker.scoring.reference_features import (
     SetAddress,
-    features_of,
-    images_of,
-    names_of,
+    load_features,
+    load_image_names,
+    load_images,
     require_same_weights,
 )
 
@@ -74,7 +74,7 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
             plan=plan,
             entry=None if sample is None else sample.targets,
             accept_weaker=context.settings.accept_weaker_sandbox,
-            progress=lambda stage, fraction: progress(job_stage_of(stage), fraction),
+            progress=lambda stage, fraction: progress(to_job_stage(stage), fraction),
         )
     except (Invalid, TooLarge) as error:
         record_result(heartbeat, partial(generator_audits.record_refusal, provenance=provenance), error)
@@ -99,8 +99,8 @@ def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
     with context.transaction() as session:
         generator = session.get_one(GeneratorFile, claim.job.generator_id)
         submission = session.get_one(Submission, generator.submission_ref)
-        attached = competitions.references_of(session, submission.competition_id)
-        track = competitions.tracks_of(session, submission.competition_id)["public"]
+        attached = competitions.load_references(session, submission.competition_id)
+        track = competitions.load_tracks(session, submission.competition_id)["public"]
         preparation = session.get_one(Preparation, track.preparation_id)
     missing = {"train", "held_out"} - attached.keys()
     if missing:
@@ -114,7 +114,7 @@ def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
 
 def _images(context: WorkerContext, address: SetAddress, progress: StageProgress) -> NDArray[np.uint8]:
     """A set's images at the competition's size, (n, s, s, 3) uint8, as generators make them."""
-    return round_to_uint8(images_of(context, address, lambda _, fraction: progress("reference-decoding", fraction)))
+    return round_to_uint8(load_images(context, address, lambda _, fraction: progress("reference-decoding", fraction)))
 
 
 def _entry_sample(
@@ -135,7 +135,7 @@ def _entry_sample(
         images,
         lambda some: extractor.features(some, progress=lambda share: progress("features", share)),
         lambda: [
-            features_of(context, image_set, identity, progress=progress)
+            load_features(context, image_set, identity, progress=progress)
             for image_set in (inputs.train, inputs.held_out)
         ],
         plan=plan,
@@ -150,7 +150,7 @@ def _content(blobs: Blobs, generator: GeneratorFile) -> bytes:
     return content
 
 
-def job_stage_of(audit_stage: str) -> str:
+def to_job_stage(audit_stage: str) -> str:
     """The job's stage, a key of ``scorer.lifecycle.STAGES``, for a stage of the audit. All distortions share one
     stage.
     """
@@ -161,7 +161,7 @@ def _pairs(
     context: WorkerContext, inputs: AuditInputs, audit: Audit, *, sample: EntrySample | None
 ) -> dict[str, list[dict[str, Any]]]:
     """For every shown pair its error and the name of the target image (None for generated targets)."""
-    train, held_out = (names_of(context, address) for address in (inputs.train, inputs.held_out))
+    train, held_out = (load_image_names(context, address) for address in (inputs.train, inputs.held_out))
     names: dict[str, Sequence[str]] = {"train": train, "near_train": train}
     names |= {"held_out": held_out, "near_held_out": held_out}
     if sample is not None:

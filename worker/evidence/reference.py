@@ -102,7 +102,7 @@ class ReferenceAnalysis:
         return float(self.cache(name, lambda: {"loss": np.array(drawn.baseline())})["loss"])
 
 
-def reference_analysis_of(
+def analyse_reference(
     training: Features,
     mirrored: Features,
     held_out: Features | None,
@@ -120,11 +120,12 @@ def reference_analysis_of(
     """
     normalised, normalised_mirrored = normalise(training), normalise(mirrored)
     arrays = cache(
-        "manifold", _or_reason(lambda: {"squares": manifold_of(training, progress=_part(progress, 0.0, 0.4)).squares})
+        "manifold",
+        _catch_reason(lambda: {"squares": manifold_of(training, progress=_part(progress, 0.0, 0.4)).squares}),
     )
     manifold = _reason(arrays) or Manifold(training, arrays["squares"])
     progress(0.4)
-    arrays = cache("bins", _or_reason(lambda: _bins(training)))
+    arrays = cache("bins", _catch_reason(lambda: _bins(training)))
     bins = _reason(arrays) or TrainingBins(partition_from(arrays), arrays["training"])
     progress(0.45)
     kernel_sums = cache(
@@ -134,7 +135,7 @@ def reference_analysis_of(
     analysed = None
     if held_out is not None:
         rest = _part(progress, 0.5, 1.0)
-        analysed = _held_out_of(
+        analysed = _analyse_held_out(
             held_out, normalised, normalised_mirrored, manifold=manifold, signed=signed, cache=cache, progress=rest
         )
     progress(1.0)
@@ -143,7 +144,7 @@ def reference_analysis_of(
     )
 
 
-def _held_out_of(
+def _analyse_held_out(
     held_out: Features,
     training: NormalisedFeatures,
     mirrored: NormalisedFeatures,
@@ -171,7 +172,8 @@ def _held_out_of(
     arrays = cache("held-out", compare)
     rest = _part(progress, 0.6, 1.0)
     cells = cache(
-        "cells", _or_reason(lambda: copying_reference(training.features, held_out, seed=SEED, progress=rest).arrays())
+        "cells",
+        _catch_reason(lambda: copying_reference(training.features, held_out, seed=SEED, progress=rest).arrays()),
     )
     return HeldOut(
         held_out,
@@ -188,7 +190,7 @@ def _bins(training: Features) -> Arrays:
     return {**bins.partition.arrays(), "training": bins.training}
 
 
-def _or_reason(make: Callable[[], Arrays]) -> Callable[[], Arrays]:
+def _catch_reason(make: Callable[[], Arrays]) -> Callable[[], Arrays]:
     """The same function, but with too few images it returns the reason as an array instead of raising."""
 
     def make_or_reason() -> Arrays:
@@ -202,7 +204,7 @@ def _or_reason(make: Callable[[], Arrays]) -> Callable[[], Arrays]:
 
 
 def _reason(arrays: Arrays) -> str | None:
-    """The reason stored by :func:`_or_reason` in place of arrays, if there is one."""
+    """The reason stored by :func:`_catch_reason` in place of arrays, if there is one."""
     return str(arrays["lack"]) if "lack" in arrays else None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from scorer.findings.finding import Finding, with_interval_coverage
 from scorer.metrics.sample_quality.frechet import Statistics
 from worker.evidence.analysis import AnalysedEntry, Analysis
-from worker.evidence.details import details_of, evidence_columns_of
+from worker.evidence.details import build_details, build_evidence_columns
 from worker.evidence.methods import SHARED_PASSES, TEST_METHODS, TestMethod
 from worker.evidence.reference import NotComputable, ProgressCallback, ReferenceAnalysis, few_images_not_computable
 
@@ -26,14 +26,14 @@ class EvidenceReport:
     """In the order of :data:`worker.evidence.methods.TEST_METHODS`: test, name, value, unit, direction, sentence,
     standard_error, p_value, error_kind, interval_coverage."""
     details: dict[str, Any]
-    """Examples; see :func:`worker.evidence.details.details_of`."""
+    """Examples; see :func:`worker.evidence.details.build_details`."""
     numbers: dict[str, Any]
-    """Columns; see :func:`worker.evidence.details.evidence_columns_of`."""
+    """Columns; see :func:`worker.evidence.details.build_evidence_columns`."""
     seconds: dict[str, float]
     """Duration of each test, and before them of each pass over distances that several tests share."""
 
 
-def evidence_of(
+def compute_evidence(
     entry: AnalysedEntry,
     reference: ReferenceAnalysis,
     statistics: Statistics,
@@ -66,7 +66,7 @@ def evidence_of(
         seconds[step.test] = round(time.perf_counter() - start, 3)
         done += step.weight
         progress(done / total)
-    return EvidenceReport(findings, details_of(analysis, reference_names), evidence_columns_of(analysis), seconds)
+    return EvidenceReport(findings, build_details(analysis, reference_names), build_evidence_columns(analysis), seconds)
 
 
 def _run_method(method: TestMethod, analysis: Analysis) -> tuple[Finding, ...]:

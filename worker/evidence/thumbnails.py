@@ -34,7 +34,7 @@ class ReferenceThumbnails:
         return thumbnail_originals(thumbnails, self.training, self.mirrored, progress=progress)
 
 
-def reference_thumbnails_of(
+def load_reference_thumbnails(
     training: LoadImages, held_out: LoadImages | None, *, cache: ArrayCache = no_cache
 ) -> ReferenceThumbnails:
     """Compute thumbnails, or take them from ``cache``. Images are loaded only if they are needed."""

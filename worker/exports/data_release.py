@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.archive import ImageSpec, write_images
-from scorer.archive.decoder_pool import processes_of
+from scorer.archive.decoder_pool import choose_process_count
 from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import tuning
@@ -26,13 +26,13 @@ from scorer.db.session import allow_long_statements, use_one_snapshot
 from scorer.db.tables import Release, Submission
 from scorer.extractors import ProgressCallback
 from scorer.import_export import data_release
-from scorer.import_export.croissant import croissant_of
-from scorer.import_export.data_card import CardNumbers, card_of, manifest_of
+from scorer.import_export.croissant import build_croissant
+from scorer.import_export.data_card import CardNumbers, build_manifest, render_data_card
 from scorer.import_export.data_release import BUNDLE, CARD, CROISSANT, IMAGES_IN, MANIFEST, blob_key
 from scorer.import_export.release_columns import TABLES
 from scorer.import_export.release_tables import Pseudonyms, TableRow, table_rows
 from scorer.jobs import leases
-from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.submissions.files import StoredZip, stored_zip
 from worker.exports.parquet import ROW_GROUP_SIZE, WRITER, write_table
@@ -109,12 +109,14 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
             files.append(_store_file(context, release, folder / f"{table}.parquet", rows=contents.counts.rows[table]))
         figures = _figures(release, contents, len(stored), missing=missing)
         files.append(
-            _store_file(context, release, _put(folder / CARD, card_of(contents.state.competition, figures).encode()))
+            _store_file(
+                context, release, _put(folder / CARD, render_data_card(contents.state.competition, figures).encode())
+            )
         )
         files += stored
-        metadata = _json_of(croissant_of(contents.state.competition, files))
+        metadata = _to_json(build_croissant(contents.state.competition, files))
         files.append(_store_file(context, release, _put(folder / CROISSANT, metadata)))
-        body = _json_of(manifest_of(contents.state.competition, figures, files))
+        body = _to_json(build_manifest(contents.state.competition, figures, files))
         last = [
             _store_file(context, release, _put(folder / MANIFEST, body)),
             _store_file(context, release, _zip_files(folder)),
@@ -127,7 +129,7 @@ def _write_tables(
     session: Session, context: WorkerContext, release: Release, *, folder: Path, progress: ProgressCallback
 ) -> ReleaseContents:
     """Write all tables, from one database snapshot, as Parquet files in ``folder``."""
-    state = competition_state.state_of(session, release.competition.slug, context.now())
+    state = competition_state.load_state(session, release.competition.slug, context.now())
     names = Pseudonyms(release.key)
     counts = ReleaseCounts()
     for done, (table, columns) in enumerate(TABLES.items()):
@@ -152,7 +154,7 @@ def _select_entries_with_images(session: Session, state: CompetitionState, relea
         return ()
     refs = None
     if release.images == "ranked":
-        boards = [ranked_board_of(session, state, kind).refs for kind in state.tracks]
+        boards = [load_ranked_board(session, state, kind).refs for kind in state.tracks]
         refs = sorted({ref for board in boards for ref in board})
     return entries_with_images(session, state.competition.id, refs)
 
@@ -205,7 +207,7 @@ def repack_images(
 ) -> Path:
     """A stored zip's pixels in a new zip in ``folder``, without the names, texts and times of its files."""
     decoded, packed = folder / "images.npy", folder / "images.zip"
-    processes = processes_of(context.settings.decoding_processes)
+    processes = choose_process_count(context.settings.decoding_processes)
     decoded_images.decode(context.blobs, stored, spec, path=decoded, progress=lambda _: progress(), processes=processes)
     with packed.open("wb") as file:
         write_images(np.load(decoded, mmap_mode="r"), file)
@@ -229,7 +231,7 @@ def _figures(release: Release, contents: ReleaseContents, with_images: int, *, m
     )
 
 
-def _json_of(document: dict[str, Any]) -> bytes:
+def _to_json(document: dict[str, Any]) -> bytes:
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False).encode()
 
 

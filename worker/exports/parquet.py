@@ -24,7 +24,7 @@ ARROW_TYPES = {
 }
 
 
-def schema_of(columns: Sequence[Column]) -> pa.Schema:
+def build_schema(columns: Sequence[Column]) -> pa.Schema:
     """The Arrow schema of the columns, with their meanings as metadata."""
     return pa.schema(
         [
@@ -42,7 +42,7 @@ def write_table(
     """Write rows to a Parquet file, a group at a time; returns their number. ``progress`` gets the number of rows so
     far, after each group.
     """
-    schema = schema_of(columns)
+    schema = build_schema(columns)
     count = 0
     with pq.ParquetWriter(path, schema, version="2.6", compression="zstd", compression_level=9) as writer:
         while batch := list(islice(rows, ROW_GROUP_SIZE)):

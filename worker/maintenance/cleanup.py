@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from scorer.archive.decoder_pool import processes_of
+from scorer.archive.decoder_pool import choose_process_count
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.db import retention
 from scorer.db.blob_references import FOLDERS, referenced_keys
@@ -69,7 +69,7 @@ def _finish_next_upload(context: WorkerContext) -> bool:
             public_id=public_id,
             now=context.now,
             lease=lease,
-            limited=processes_of(context.settings.decoding_processes) > 0,
+            limited=choose_process_count(context.settings.decoding_processes) > 0,
         )
     except StoreUnavailable as error:
         log.warning(
@@ -154,7 +154,7 @@ def remove_old_zips(context: WorkerContext) -> int:
     return sum(_remove_zips(context, take, "entries of finished competitions") for take in takes)
 
 
-def _remove_zips(context: WorkerContext, take: Callable[[Session], list[str]], whose: str) -> int:
+def _remove_zips(context: WorkerContext, take: Callable[[Session], list[str]], description: str) -> int:
     """Remove the zips that ``take`` detaches from their entries, in batches. Rows are changed first: if the worker is
     killed, its blobs are removed as orphans.
     """
@@ -165,5 +165,5 @@ def _remove_zips(context: WorkerContext, take: Callable[[Session], list[str]], w
         context.blobs.delete_all(keys)
         removed += len(keys)
     if removed:
-        log.info("removed the zips of %d %s", removed, whose)
+        log.info("removed the zips of %d %s", removed, description)
     return removed

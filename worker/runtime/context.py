@@ -12,8 +12,8 @@ from pathlib import Path
 from celery import Celery
 from sqlalchemy.orm import Session
 
-from scorer.blobs import Blobs, blobs_of
-from scorer.db.session import Sessions, engine_of, sessions_of
+from scorer.blobs import Blobs, open_blobs
+from scorer.db.session import Sessions, build_engine, build_sessions
 from scorer.errors import Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
 from scorer.extractors.options import parse_device
@@ -52,8 +52,8 @@ class WorkerContext:
         health = WorkerHealth(factor=settings.retry_factor)
         if device_losses.value:
             health.suspect("the previous process has lost its GPU", failures=device_losses.value)
-        engine = engine_of(settings, max_connections=settings.worker_connections)
-        return cls(settings, broker, sessions_of(engine), blobs_of(settings), health=health, queues=queues)
+        engine = build_engine(settings, max_connections=settings.worker_connections)
+        return cls(settings, broker, build_sessions(engine), open_blobs(settings), health=health, queues=queues)
 
     def transaction(self) -> AbstractContextManager[Session]:
         """A transaction of this process (:func:`scorer.jobs.broker.transaction`)."""
@@ -75,7 +75,7 @@ class WorkerContext:
         """
         if identity not in self._extractors:
             with device_turn():  # loading measures how much memory a batch needs
-                self._extractors[identity] = self._load(identity, extractor_options_of(self.settings))
+                self._extractors[identity] = self._load(identity, build_extractor_options(self.settings))
         return TakingTurns(self._extractors[identity], public)
 
     def _load(self, identity: str, options: ExtractorOptions) -> Extractor:
@@ -98,7 +98,7 @@ class WorkerContext:
         return [TakingTurns(extractor) for extractor in self._extractors.values()]
 
 
-def extractor_options_of(settings: Settings) -> ExtractorOptions:
+def build_extractor_options(settings: Settings) -> ExtractorOptions:
     """The extractor options from the operator's settings."""
     device, device_index = parse_device(settings.device)
     return ExtractorOptions(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from scorer.archive import ImageSpec, Listing, PixelHashes, check_images, list_images
-from scorer.archive.decoder_pool import processes_of
+from scorer.archive.decoder_pool import choose_process_count
 from scorer.archive.reference_set import Allocate
 from scorer.blobs import Blobs
 from scorer.db.tables import Submission
@@ -32,12 +32,12 @@ IN_USE_SECONDS = 60
 """Images used within this time are not removed: another process may be about to map them."""
 
 
-def path_of(scratch: Path, submission_id: str) -> Path:
+def build_pixels_path(scratch: Path, submission_id: str) -> Path:
     """The path of a submission's decoded images."""
     return scratch / PIXELS / f"{submission_id}.npy"
 
 
-def image_spec_of(submission: Submission) -> ImageSpec:
+def build_image_spec(submission: Submission) -> ImageSpec:
     """The image specification of a submission's competition."""
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
@@ -45,7 +45,7 @@ def image_spec_of(submission: Submission) -> ImageSpec:
 def image_names(context: WorkerContext, submission: Submission) -> Sequence[str]:
     """The names of a submission's images, in canonical order."""
     with context.blobs.open(stored_zip(submission).key) as file:
-        return list_images(file, image_spec_of(submission)).names
+        return list_images(file, build_image_spec(submission)).names
 
 
 def decode(
@@ -104,10 +104,10 @@ def arrays_in(folder: Path) -> Allocate:
 
 def decode_submission(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> PixelHashes:
     """Check and decode a submission into the scratch folder; see :func:`decode`."""
-    spec = image_spec_of(submission)
-    make_room(context, bytes_of(spec))
-    path = path_of(context.scratch, submission.id)
-    processes = processes_of(context.settings.decoding_processes)
+    spec = build_image_spec(submission)
+    make_room(context, count_decoded_bytes(spec))
+    path = build_pixels_path(context.scratch, submission.id)
+    processes = choose_process_count(context.settings.decoding_processes)
     return decode(context.blobs, stored_zip(submission), spec, path=path, progress=progress, processes=processes)
 
 
@@ -115,7 +115,7 @@ def submission_images(context: WorkerContext, submission: Submission, progress: 
     """A submission's images in the scratch folder, memory-mapped; decoded again if another machine did the check, or
     another process has removed them.
     """
-    path = path_of(context.scratch, submission.id)
+    path = build_pixels_path(context.scratch, submission.id)
     images: NDArray[np.uint8]
     try:
         os.utime(path)
@@ -133,10 +133,10 @@ def remove_unneeded(context: WorkerContext, claim: leases.Claim) -> None:
     with context.sessions() as session:
         finished = leases.is_finished(session, claim)
     if finished:
-        path_of(context.scratch, claim.submission_id).unlink(missing_ok=True)
+        build_pixels_path(context.scratch, claim.submission_id).unlink(missing_ok=True)
 
 
-def bytes_of(spec: ImageSpec) -> int:
+def count_decoded_bytes(spec: ImageSpec) -> int:
     """Bytes of the decoded images of one submission."""
     return spec.count * spec.size * spec.size * 3
 

@@ -43,11 +43,11 @@ def _compute(device: str) -> None:
     # Only in the separate process: torch and numpy use memory that `kennel up` would keep.
     import torch  # noqa: PLC0415
 
-    from scorer.extractors.devices import device_of  # noqa: PLC0415
+    from scorer.extractors.devices import choose_device  # noqa: PLC0415
     from scorer.extractors.options import ExtractorOptions, parse_device  # noqa: PLC0415
 
     kind, index = parse_device(device)
-    ones = torch.ones(_SIDE, _SIDE, device=device_of(ExtractorOptions(device=kind, device_index=index)))
+    ones = torch.ones(_SIDE, _SIDE, device=choose_device(ExtractorOptions(device=kind, device_index=index)))
     if float((ones @ ones).sum()) != _SIDE**3:
         raise ArithmeticError("The product of two matrices is wrong.")
 

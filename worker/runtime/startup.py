@@ -20,7 +20,7 @@ from scorer.lifecycle import Queue
 from scorer.monitoring.exposition import require_metrics_folder, serve_metrics
 from scorer.monitoring.traces import configure_traces, end_traces, require_exporter
 from scorer.settings import Settings, read_settings
-from worker.runtime.context import extractor_options_of, utc_now
+from worker.runtime.context import build_extractor_options, utc_now
 from worker.runtime.device_probe import device_fault
 from worker.runtime.heartbeat import stopping
 from worker.runtime.scratch import require_scratch
@@ -33,7 +33,7 @@ def require_weights(settings: Settings) -> None:
     with connected(settings) as sessions, sessions() as session:
         needed = competitions.extractors_in_use(session)
     for identity in needed:
-        fingerprint(identity, extractor_options_of(settings))
+        fingerprint(identity, build_extractor_options(settings))
 
 
 def require_device(settings: Settings) -> None:
@@ -53,7 +53,7 @@ def require_database(settings: Settings) -> None:
 
 
 @worker_shutting_down.connect
-def give_back_jobs(**_: object) -> None:
+def requeue_running_jobs(**_: object) -> None:
     """Requeue running jobs at their next progress report: a deployment costs no attempt."""
     stopping.value = 1
 

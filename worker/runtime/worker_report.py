@@ -16,7 +16,7 @@ from scorer.db.session import connected, unavailability
 from scorer.extractors.weights import installed_weights
 from scorer.product_version import product_version
 from scorer.settings import Settings, read_settings
-from worker.runtime.context import extractor_options_of
+from worker.runtime.context import build_extractor_options
 
 log = logging.getLogger(__name__)
 END_SECONDS = 5.0
@@ -27,7 +27,7 @@ _has_beaten = threading.Event()
 
 def write_report(settings: Settings, worker: str, queues: list[str]) -> None:
     """Write the report of this worker."""
-    extractors = installed_weights(extractor_options_of(settings))
+    extractors = installed_weights(build_extractor_options(settings))
     with connected(settings) as sessions, sessions.begin() as session:
         worker_reports.write_report(
             session,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scorer import clamd
 from scorer.archive import PixelHashes, find_training_image_copies, hash_pixels, mirror_images
 from scorer.archive.pixel_hashes import Images
-from scorer.archive.sprite_sheet import sprite_sheet_of
+from scorer.archive.sprite_sheet import build_sprite_sheet
 from scorer.db import competitions
 from scorer.db.tables import Submission
 from scorer.errors import Invalid
@@ -26,7 +26,7 @@ from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.recording import record_result
 from worker.scoring.reference_features import (
     SetAddress,
-    pixel_hashes_of,
+    load_pixel_hashes,
     read_array,
     write_array,
 )
@@ -36,15 +36,15 @@ def check_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
     """Decode every image, compare pixel hashes with those of the training images, then accept or reject."""
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
-        training = competitions.references_of(session, submission.competition_id)["train"].reference_set
-    path = decoded_images.path_of(context.scratch, submission.id)
+        training = competitions.load_references(session, submission.competition_id)["train"].reference_set
+    path = decoded_images.build_pixels_path(context.scratch, submission.id)
     try:
         _require_clean(context, submission)
         hashes = decoded_images.decode_submission(context, submission, lambda fraction: heartbeat("checking", fraction))
     except Invalid as fault:
         record_result(heartbeat, outcomes.reject, fault)
         return
-    exact, mirrored = pixel_hashes_of(
+    exact, mirrored = load_pixel_hashes(
         context, SetAddress(training.sha256, training.blob_key, submission.competition.image_size)
     )
     copies = find_training_image_copies(hashes, exact, mirrored)
@@ -66,7 +66,7 @@ def _store_sprite_sheet(context: WorkerContext, submission: Submission, images: 
     """Store a sprite sheet of a sample of the images; each try of the check uses the same sample."""
     key = f"sprites/{submission.id}.png"
     rng = np.random.default_rng(int(stored_zip(submission).sha256, 16))
-    context.blobs.write(key, sprite_sheet_of(images, rng))
+    context.blobs.write(key, build_sprite_sheet(images, rng))
     return key
 
 

@@ -20,7 +20,7 @@ from scorer.extractors import Extractor, Features, fingerprint
 from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.metrics.copying.thumbnails import thumbnails_of
 from worker.runtime import decoded_images
-from worker.runtime.context import WorkerContext, extractor_options_of
+from worker.runtime.context import WorkerContext, build_extractor_options
 from worker.runtime.heartbeat import StageProgress
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -52,14 +52,14 @@ class CachedFeatures(NamedTuple):
     """(n, 192)"""
 
 
-def cached_features_of(images: NDArray[np.uint8], features: Features) -> CachedFeatures:
+def build_cached_features(images: NDArray[np.uint8], features: Features) -> CachedFeatures:
     """The cached data of images (n, s, s, 3) uint8 with these features (n, d)."""
     hashes, mirrored = hash_pixels(images), hash_pixels(mirror_images(images))
     return CachedFeatures(features, hashes, mirrored, thumbnails_of(images))
 
 
 def _key(context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str) -> str:
-    extractor = fingerprint(identity, extractor_options_of(context.settings))[:16]
+    extractor = fingerprint(identity, build_extractor_options(context.settings))[:16]
     return f"{FOLDER}/{submission.id}/{track_id}-{extractor}-{EVIDENCE_VERSION}.npz"
 
 
@@ -76,7 +76,7 @@ def store_features(
     overwrites them.
     """
     buffer = io.BytesIO()
-    np.savez(buffer, **cached_features_of(images, features)._asdict())
+    np.savez(buffer, **build_cached_features(images, features)._asdict())
     context.blobs.write(_key(context, submission, track_id, identity=identity), buffer.getvalue())
 
 
@@ -97,7 +97,7 @@ def _compute_again(
     context: WorkerContext, submission: Submission, extractor: Extractor, *, progress: StageProgress
 ) -> CachedFeatures:
     images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
-    return cached_features_of(
+    return build_cached_features(
         images, extractor.features(images, progress=lambda fraction: progress("features", fraction))
     )
 

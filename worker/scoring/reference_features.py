@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from scorer.archive import BOTTLENECK, PixelHashes, mirror_images, read_references
-from scorer.archive.decoder_pool import processes_of
+from scorer.archive.decoder_pool import choose_process_count
 from scorer.archive.reference_set import NAMES_FILE
 from scorer.competitions import preparations, shown_tracks
 from scorer.competitions.preparations import FORMAT, PreparationResult
@@ -35,7 +35,7 @@ from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
 from scorer.rescoring import campaigns
 from scorer.tuning import extractor_comparison
-from worker.runtime.context import WorkerContext, extractor_options_of
+from worker.runtime.context import WorkerContext, build_extractor_options
 from worker.runtime.decoded_images import arrays_in
 from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.recording import record_result
@@ -66,7 +66,7 @@ class SetAddress:
         return f"reference-images/{self.sha256}/{self.size}-{bottleneck}"
 
 
-def addresses_of(session: Session, set_ids: Sequence[int | None], image_size: int) -> list[SetAddress]:
+def load_set_addresses(session: Session, set_ids: Sequence[int | None], image_size: int) -> list[SetAddress]:
     """The addresses of reference sets in this order, without those that are None."""
     rows = competitions.reference_sets(session, [set_id for set_id in set_ids if set_id is not None])
     return [SetAddress(row.sha256, row.blob_key, image_size) for row in rows]
@@ -106,7 +106,7 @@ def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgr
             address.size,
             lambda done, of: progress("decoding", done / of),
             allocate=arrays_in(Path(folder)),
-            processes=processes_of(context.settings.decoding_processes),
+            processes=choose_process_count(context.settings.decoding_processes),
         )
         _write_mapped(context, f"{address.folder}/images.npy", decoded.images)
     write_array(context, f"{address.folder}/hashes.npy", decoded.hashes)
@@ -115,29 +115,29 @@ def decode_set(context: WorkerContext, address: SetAddress, progress: StageProgr
     context.blobs.write(f"{address.folder}/{NAMES_FILE}", json.dumps(decoded.names).encode())
 
 
-def names_of(context: WorkerContext, address: SetAddress) -> list[str]:
+def load_image_names(context: WorkerContext, address: SetAddress) -> list[str]:
     """The image names of a set in canonical order."""
     names: list[str] = json.loads(context.blobs.read(f"{address.folder}/{NAMES_FILE}"))
     return names
 
 
-def images_of(context: WorkerContext, address: SetAddress, progress: StageProgress) -> Pixels:
+def load_images(context: WorkerContext, address: SetAddress, progress: StageProgress) -> Pixels:
     """The images of a set, (n, size, size, 3) uint8 or float32, in canonical order."""
     decode_set(context, address, progress)
     return read_array(context, f"{address.folder}/images.npy")
 
 
-def pixel_hashes_of(context: WorkerContext, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
+def load_pixel_hashes(context: WorkerContext, address: SetAddress) -> tuple[PixelHashes, PixelHashes]:
     """The pixel hashes of a set's images and of their mirror images."""
     return read_array(context, f"{address.folder}/hashes.npy"), read_array(context, f"{address.folder}/mirrored.npy")
 
 
-def features_of(
+def load_features(
     context: WorkerContext, address: SetAddress, identity: str, *, progress: StageProgress
 ) -> NDArray[np.float32]:
     """A set's features from the extractor ``name@version``, (n, d) float32, computed once."""
     decode_set(context, address, progress)
-    key = f"{address.folder}/features-{fingerprint(identity, extractor_options_of(context.settings))[:16]}.npy"
+    key = f"{address.folder}/features-{fingerprint(identity, build_extractor_options(context.settings))[:16]}.npy"
     if not context.blobs.exists(key):
         images = read_array(context, f"{address.folder}/images.npy")
         extractor = context.extractor(identity)
@@ -145,15 +145,15 @@ def features_of(
     return read_array(context, key)
 
 
-def mirrored_features_of(
+def load_mirrored_features(
     context: WorkerContext, address: SetAddress, identity: str, *, progress: StageProgress
 ) -> NDArray[np.float32]:
     """The features of a set's mirror images, (n, d) float32, computed once. They are stored in pieces, so an
     interrupted job continues after the last complete piece.
     """
-    key = f"{address.folder}/mirrored-{fingerprint(identity, extractor_options_of(context.settings))[:16]}"
+    key = f"{address.folder}/mirrored-{fingerprint(identity, build_extractor_options(context.settings))[:16]}"
     if not context.blobs.exists(f"{key}.npy"):
-        images = mirror_images(images_of(context, address, progress))
+        images = mirror_images(load_images(context, address, progress))
         pieces = [f"{key}/{start:06}.npy" for start in range(0, len(images), IMAGES_PER_CHUNK)]
         for number, piece in enumerate(pieces):
             if not context.blobs.exists(piece):
@@ -189,7 +189,7 @@ def prepare_reference(
         for address in sets[1:]:
             decode_set(context, address, progress)
     else:
-        features = np.concatenate([features_of(context, address, identity, progress=progress) for address in sets])
+        features = np.concatenate([load_features(context, address, identity, progress=progress) for address in sets])
     progress("statistics", 0.0)
     statistics = statistics_of(features)
     normalised = normalise(features)
@@ -198,7 +198,7 @@ def prepare_reference(
     progress("held-out", 0.0)
     held_out_distance = None
     if held_out is not None:
-        held_out_features = features_of(context, held_out, identity, progress=progress)
+        held_out_features = load_features(context, held_out, identity, progress=progress)
         held_out_distance = memorization_distance(held_out_features, normalised, signed=signed)
     provenance = context.extractor(identity).provenance | {"bottleneck": BOTTLENECK, "format": FORMAT}
     count, dimension = features.shape
@@ -249,8 +249,8 @@ def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: H
     """
     with context.transaction() as session:
         preparation = session.get_one(Preparation, claim.job.preparation_id)
-        sets = addresses_of(session, preparation.reference_set_ids, preparation.image_size)
-        held_out = addresses_of(session, [preparation.held_out_set_id], preparation.image_size)
+        sets = load_set_addresses(session, preparation.reference_set_ids, preparation.image_size)
+        held_out = load_set_addresses(session, [preparation.held_out_set_id], preparation.image_size)
     prepared = prepare_reference(
         context,
         preparation.key,

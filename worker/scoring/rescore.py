@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 from threadpoolctl import threadpool_limits
 
-from scorer.archive.decoder_pool import processes_of
+from scorer.archive.decoder_pool import choose_process_count
 from scorer.blobs import DamagedBlob
 from scorer.db import competitions
 from scorer.db.submissions import submissions
@@ -27,7 +27,7 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.memorization import Nearest
 from scorer.submissions.files import stored_zip
 from worker.runtime import decoded_images
-from worker.runtime.context import WorkerContext, extractor_options_of
+from worker.runtime.context import WorkerContext, build_extractor_options
 from worker.runtime.heartbeat import StageProgress
 from worker.scoring.measure import SCORER_VERSION, environment, measure
 from worker.scoring.reference_features import load_prepared
@@ -75,10 +75,10 @@ def rescore(
             decoded_images.decode(
                 context.blobs,
                 stored_zip(submission),
-                decoded_images.image_spec_of(submission),
+                decoded_images.build_image_spec(submission),
                 path=path,
                 progress=partial(progress, "decoding"),
-                processes=processes_of(context.settings.decoding_processes),
+                processes=choose_process_count(context.settings.decoding_processes),
             )
         except DamagedBlob as error:
             raise Conflict(
@@ -99,7 +99,7 @@ def find_recorded_submission(session: Session, submission_id: str) -> tuple[Subm
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r} here.")
     stored_zip(submission)  # raises for an entry without a zip, such as an imported one
-    tracks = competitions.tracks_of(session, submission.competition_id)
+    tracks = competitions.load_tracks(session, submission.competition_id)
     rows = [(kind, submissions.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
     measured = [(kind, row) for kind, row in rows if row is not None]
     if not measured:
@@ -151,7 +151,7 @@ def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Ex
     """
     then = recorded.row.provenance
     try:
-        extractor = load(then["extractor"], options=options_from(then, extractor_options_of(context.settings)))
+        extractor = load(then["extractor"], options=options_from(then, build_extractor_options(context.settings)))
     except (Invalid, Unavailable) as error:
         raise Unavailable(error.slug, f"The {recorded.track} score can't be repeated here: {error.message}") from None
     now = extractor.provenance

@@ -26,9 +26,9 @@ from worker.scoring import feature_cache
 from worker.scoring.measure import SCORER_VERSION, RawMeasurement, environment, measure
 from worker.scoring.reference_features import (
     SetAddress,
-    addresses_of,
+    load_image_names,
     load_prepared,
-    names_of,
+    load_set_addresses,
     require_same_weights,
 )
 
@@ -41,7 +41,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         submission = session.get_one(Submission, claim.job.submission_ref)
         track = session.get_one(Track, claim.job.track_id)
         preparation = session.get_one(Preparation, track.preparation_id)
-        sets = addresses_of(session, preparation.reference_set_ids, preparation.image_size)
+        sets = load_set_addresses(session, preparation.reference_set_ids, preparation.image_size)
     images, measured, features = _measure(
         context, claim, submission, preparation=preparation, sets=sets, progress=heartbeat
     )
@@ -59,7 +59,7 @@ def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: H
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
         preparation = session.get_one(RescoringCampaign, claim.job.campaign_id).preparation
-        sets = addresses_of(session, preparation.reference_set_ids, preparation.image_size)
+        sets = load_set_addresses(session, preparation.reference_set_ids, preparation.image_size)
     progress = preemptible(context, heartbeat)
     _, measured, _ = _measure(context, claim, submission, preparation=preparation, sets=sets, progress=progress)
     record_result(heartbeat, outcomes.record_rescored, measured)
@@ -111,7 +111,7 @@ def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[S
         f"{address.sha256[:8]}/{name}"
         for address in sets
         if not address.holds_features
-        for name in names_of(context, address)
+        for name in load_image_names(context, address)
     ]
     by_row = sets[0].holds_features  # the image of a row is unknown
     return [

@@ -72,5 +72,5 @@ def suspend(handle: str, fields: FormFields, acting: ActingAdmin, viewer: Signed
 @router.post("/{handle}/credentials/end")
 def end_credentials(handle: str, fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> Response:
     with refusal_on(_page, acting, viewer, search=handle):
-        administration.end_credentials_of(acting, handle)
+        administration.end_account_credentials(acting, handle)
     return see_other(f"/admin/accounts?search={handle}&done=ended")

@@ -35,4 +35,4 @@ def suspend(handle: str, body: SuspensionWish, acting: ActingAdmin) -> AccountVi
 @router.delete("/{handle}/credentials", status_code=204)
 def end_credentials(handle: str, acting: ActingAdmin) -> None:
     """End all sessions, tokens and webhooks of an account. Its owner can sign in again. Admins only."""
-    administration.end_credentials_of(acting, handle)
+    administration.end_account_credentials(acting, handle)

@@ -24,7 +24,7 @@ router = ApiRouter(prefix="/tokens", tags=["tokens"])
 @router.get("")
 def index(acting: ActingReader, wanted: Paging) -> TokenPage:
     """List your valid API tokens, newest first."""
-    page = wanted.of_all(accounts.tokens_of(acting.session, acting.actor.id))
+    page = wanted.slice_all(accounts.load_tokens(acting.session, acting.actor.id))
     views = [TokenView.model_validate(token) for token in page.rows]
     return TokenPage(tokens=views, next_after=page.next_after)
 

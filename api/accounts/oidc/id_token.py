@@ -43,9 +43,9 @@ def require_valid(signed: SignedClaims, issuer: str, client_id: str, *, nonce: s
     """``JoseError`` or ``ValueError`` if a token belongs to another issuer, login or client, or has expired.
     ``issuer`` comes from the discovery document."""
     claims = signed.claims
-    expected = _of_tenant(issuer, claims)
+    expected = _fill_in_tenant(issuer, claims)
     key_issuer = signed.key.get("issuer")
-    if isinstance(key_issuer, str) and _of_tenant(key_issuer, claims) != expected:
+    if isinstance(key_issuer, str) and _fill_in_tenant(key_issuer, claims) != expected:
         raise ValueError(f"the key is for tokens of {key_issuer}")
     try:
         jwt.JWTClaimsRegistry(
@@ -64,7 +64,7 @@ def require_valid(signed: SignedClaims, issuer: str, client_id: str, *, nonce: s
         raise ValueError(f"{error} (token: {named}; expected issuer: {expected}; current time: {now})") from error
 
 
-def _of_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
+def _fill_in_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
     """The issuer, with the token's tenant in place of a placeholder."""
     if TENANT not in issuer:
         return issuer
@@ -74,7 +74,7 @@ def _of_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
     return issuer.replace(TENANT, tenant)
 
 
-def identity_of(claims: Mapping[str, Any], issuer: str) -> OidcIdentity:
+def parse_identity(claims: Mapping[str, Any], issuer: str) -> OidcIdentity:
     """The identity in valid claims. The mail address counts only with ``email_verified``, which some issuers send as
     text. It never counts for an ``issuer`` with many tenants: each tenant can write any address."""
 

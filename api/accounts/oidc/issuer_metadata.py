@@ -22,7 +22,7 @@ MAX_ANSWER_BYTES = 256 << 10
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
-class _Kept(NamedTuple):
+class _CachedValue(NamedTuple):
     value: Any
     read_at: float
 
@@ -32,7 +32,7 @@ class IssuerMetadata:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}
+        self._cache: dict[str, _CachedValue] = {}
         self._lock = asyncio.Lock()
 
     async def discovery(self, client: AsyncOAuth2Client, issuer: str) -> dict[str, Any]:
@@ -64,26 +64,26 @@ class IssuerMetadata:
         self,
         client: AsyncOAuth2Client,
         address: str,
-        value_of: Callable[[dict[str, Any]], Any],
+        parse: Callable[[dict[str, Any]], Any],
         *,
         other_than: object = None,
     ) -> Any:
-        if kept := self._find(address, other_than):
-            return kept.value
+        if cached := self._find(address, other_than):
+            return cached.value
         async with self._lock:
-            if kept := self._find(address, other_than):
-                return kept.value
+            if cached := self._find(address, other_than):
+                return cached.value
             read_at = self._clock()
             answer = await client.request("GET", address, withhold_token=True)
             answer.raise_for_status()
-            self._kept[address] = _Kept(value_of(answer.json()), read_at)
-            return self._kept[address].value
+            self._cache[address] = _CachedValue(parse(answer.json()), read_at)
+            return self._cache[address].value
 
-    def _find(self, address: str, other_than: object) -> _Kept | None:
-        kept = self._kept.get(address)
-        if kept is None or kept.value is other_than or self._clock() - kept.read_at >= KEPT_SECONDS:
+    def _find(self, address: str, other_than: object) -> _CachedValue | None:
+        cached = self._cache.get(address)
+        if cached is None or cached.value is other_than or self._clock() - cached.read_at >= KEPT_SECONDS:
             return None
-        return kept
+        return cached
 
 
 class _BoundedStream(AsyncByteStream):

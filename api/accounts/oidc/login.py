@@ -74,7 +74,7 @@ def _ssl_context() -> ssl.SSLContext:
     return create_ssl_context()
 
 
-def _reason_of(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if isinstance(error, (KeyError, TypeError)) else str(error) or repr(error)
 
 
@@ -111,7 +111,9 @@ class Issuer:
         return str(url)
 
     def _away(self, error: Exception) -> Unavailable:
-        reason = f"no response within {ANSWER_SECONDS:g} s" if isinstance(error, TimeoutError) else _reason_of(error)
+        reason = (
+            f"no response within {ANSWER_SECONDS:g} s" if isinstance(error, TimeoutError) else _describe_error(error)
+        )
         log.warning("the OpenID Connect issuer %s cannot be used: %s", self._issuer, reason)
         return Unavailable(
             "oidc-away",
@@ -139,7 +141,7 @@ class Issuer:
             raise _refused(
                 f"the response of {self._name} is not valid. Try again. If it fails again, tell the organizers. The "
                 "operator finds the reason in the service's log",
-                f"{self._issuer}: {_reason_of(error)}",
+                f"{self._issuer}: {_describe_error(error)}",
             ) from error
 
     async def _exchange_code(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
@@ -155,7 +157,7 @@ class Issuer:
         )
         signed = await self._signed_claims(answer["id_token"], discovery["jwks_uri"])
         id_token.require_valid(signed, named, self._client_id, nonce=login.nonce, now=int(now.timestamp()))
-        return id_token.identity_of(signed.claims, named)
+        return id_token.parse_identity(signed.claims, named)
 
     async def _signed_claims(self, token: str, keys_address: str) -> SignedClaims:
         """The claims of a token signed with a key of the issuer. Reads the keys again if the key is not cached."""

@@ -16,7 +16,7 @@ from scorer.accounts import passkeys, second_factors, sessions
 from scorer.accounts.passkeys import RelyingParty, relying_party
 from scorer.accounts.sessions import Browser
 from scorer.db.tables import WebSession
-from scorer.identifiers import digest_of, new_secret
+from scorer.identifiers import hash_secret, new_secret
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SecondFactorActions:
             account_id = waiting.account_id
             is_known = sessions.is_known_device(session, waiting.account, self.browser.device, now=self.now)
         # Known browsers have their own limit: strangers who know the password can't lock the owner out of them.
-        device = digest_of(self.browser.device or "").hex() if is_known else ""
+        device = hash_secret(self.browser.device or "").hex() if is_known else ""
         self.rates.hit("second-factor", account_id, device)
         with self.begin() as session:
             waiting = sessions.waiting(session, self.secret, self.now)

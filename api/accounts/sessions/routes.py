@@ -35,7 +35,7 @@ def sign_out(request: Request, response: Response, acting: ActingSignedIn, viewe
 @router.get("/sessions")
 def index(acting: ActingReader, wanted: Paging) -> OpenSessionPage:
     """List your open sessions, most recently used first."""
-    page = wanted.of_all(accounts.sessions_of(acting.session, acting.actor.id, acting.now))
+    page = wanted.slice_all(accounts.load_sessions(acting.session, acting.actor.id, acting.now))
     views = [OpenSessionView.model_validate(row) for row in page.rows]
     return OpenSessionPage(sessions=views, next_after=page.next_after)
 

@@ -52,7 +52,7 @@ def sign_up(
     with refusal_on(
         render_page, "accounts/sign_in/sign_up.html", viewer=viewer, **_sign_up_values(settings), given=values
     ):
-        account = actions.sign_up(_application_of(values), text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
+        account = actions.sign_up(_parse_application(values), text(fields, "password", max_length=MAX_PASSWORD_LENGTH))
     onward = safe_redirect_path(values["next"])
     response = see_other(onward)
     session_cookies.set_session_cookies(response, request, actions.open_session(account))
@@ -61,7 +61,7 @@ def sign_up(
     return response
 
 
-def _application_of(values: dict[str, str]) -> Application:
+def _parse_application(values: dict[str, str]) -> Application:
     return Application(
         handle=values["handle"].strip(),
         name=values["name"].strip(),

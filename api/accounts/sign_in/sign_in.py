@@ -10,8 +10,16 @@ from typing import Annotated
 from fastapi import Depends
 from sqlalchemy.orm import Session
 
-from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transactions, Viewer, requester_of
-from api.http.rate_limits import network_of
+from api.http.dependencies import (
+    AppRateLimiter,
+    AppSettings,
+    CurrentBrowser,
+    Now,
+    Transactions,
+    Viewer,
+    build_requester_key,
+)
+from api.http.rate_limits import find_network
 from api.http.session_cookies import SessionCookies
 from scorer.accounts import (
     accounts,
@@ -22,12 +30,12 @@ from scorer.accounts import (
     sessions,
     sign_up,
 )
-from scorer.accounts.credentials import Kept
+from scorer.accounts.credentials import KeptCredentials
 from scorer.accounts.oidc_identities import OidcIdentity
 from scorer.accounts.sign_up import Application
 from scorer.db.tables import Account, WebSession
 from scorer.errors import Forbidden, TooMany, Unauthenticated
-from scorer.identifiers import digest_of, new_secret
+from scorer.identifiers import hash_secret, new_secret
 
 
 @dataclass(frozen=True)
@@ -43,14 +51,14 @@ class SignInActions:
     @property
     def rate_limit_key(self) -> str:
         """The browser's network."""
-        return network_of(self.browser.address)
+        return find_network(self.browser.address)
 
     def sign_in(self, login: str, password: str) -> SessionCookies:
         """The cookies of a new session; the same ``Unauthenticated`` for an unknown name and for a wrong password."""
         login = login.strip()
         cookies = self._new_cookies()
         with self.begin() as session:
-            attempt = sessions.attempt_of(session, login, self.browser, now=self.now)
+            attempt = sessions.load_attempt(session, login, self.browser, now=self.now)
         who = attempt.account_id if attempt.account_id is not None else f"login {login.lower()}"
         browser = self._count_attempt(who, known_device=attempt.known_device)
         matched = attempt.password_hash if password_hashing.matches(password, attempt.password_hash) else None
@@ -77,12 +85,12 @@ class SignInActions:
         address. After many failures they also count by network, with a limit that a single person never reaches.
         """
         if known_device:
-            browser = digest_of(self.browser.device or "").hex()
+            browser = hash_secret(self.browser.device or "").hex()
         else:
             browser = self.rate_limit_key
             self.rates.hit("sign-in-address", browser)
             if self.rates.is_used_up("sign-in-account", who):
-                self.rates.hit("sign-in-network", network_of(self.browser.address, ipv4_bits=24, ipv6_bits=48), who)
+                self.rates.hit("sign-in-network", find_network(self.browser.address, ipv4_bits=24, ipv6_bits=48), who)
         self.rates.hit("sign-in", browser, who)
         return browser
 
@@ -161,7 +169,7 @@ class SignInActions:
         """Set a new password with a one-time link."""
         self.rates.hit("sign-in-address", self.rate_limit_key)
         with self.begin() as session:
-            owner = password_resets.account_of(session, link, now=self.now)
+            owner = password_resets.find_link_account(session, link, now=self.now)
         password_hash = password_hashing.new_password_hash(password, handle=owner.handle, email=owner.email or "")
         with self.begin() as session:
             account = password_resets.complete(session, link, password_hash, now=self.now)
@@ -177,10 +185,10 @@ class SignInActions:
     def _matched(self, viewer: Viewer, password: str) -> str | None:
         """The hash of the viewer's password if ``password`` matches it."""
         stored_hash = viewer.account.password_hash
-        self.rates.hit("sign-in", *requester_of(viewer.account, self.browser))
+        self.rates.hit("sign-in", *build_requester_key(viewer.account, self.browser))
         return stored_hash if password_hashing.matches(password, stored_hash) else None
 
-    def change_password(self, viewer: Viewer, old: str, new: str, *, keep: Kept) -> None:
+    def change_password(self, viewer: Viewer, old: str, new: str, *, keep: KeptCredentials) -> None:
         """Set a new password if the old one is right. All credentials end except those to ``keep`` and this session."""
         matched = self._matched(viewer, old)
         new_hash = password_hashing.new_password_hash(
@@ -203,7 +211,7 @@ class SignInActions:
             return sign_up.confirm_address(session, link, now=self.now)
 
     def _count_mail(self, email: str, viewer: Viewer | None = None, *, limit: str = "mail") -> None:
-        self.rates.hit("mail-address", *requester_of(viewer.account if viewer else None, self.browser))
+        self.rates.hit("mail-address", *build_requester_key(viewer.account if viewer else None, self.browser))
         self.rates.hit(limit, email.strip().lower())
 
 

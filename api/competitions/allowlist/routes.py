@@ -17,7 +17,7 @@ router = ApiRouter(prefix="/competitions/{slug}/allowlist", tags=["competitions"
 @router.get("")
 def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> AllowlistPage:
     """List all invited people, newest invitation first. Organizers only."""
-    return _page(acting.session, competition_state.state_of(acting.session, slug, acting.now), wanted)
+    return _page(acting.session, competition_state.load_state(acting.session, slug, acting.now), wanted)
 
 
 @router.post("")
@@ -26,7 +26,7 @@ def invite(
 ) -> AllowlistPage:
     """Invite people to enter. They get a notice, or a mail with a sign-up link if they have no account. People who are
     already invited get nothing. The response lists all invited people. Organizers only."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     allowlist.invite_people(acting, state, body.who, new_secret=new_secret, site=settings.public_url)
     return _page(acting.session, state, wanted)
 
@@ -36,12 +36,12 @@ def withdraw(slug: str, who: str, acting: ActingOrganizer) -> None:
     """Remove a person from the allowlist by the handle or mail address of the invitation. Their entries stay.
     Organizers
     only."""
-    allowlist.withdraw(acting, competition_state.state_of(acting.session, slug, acting.now), who)
+    allowlist.withdraw(acting, competition_state.load_state(acting.session, slug, acting.now), who)
 
 
 def _page(session: Session, state: CompetitionState, wanted: PageRequest) -> AllowlistPage:
     listed = list_allowlist(session, state.competition.id, before=wanted.after, limit=wanted.one_more)
-    page = wanted.of_following(listed, lambda entry: entry.id)
+    page = wanted.slice_following(listed, lambda entry: entry.id)
     views = [
         AllowlistEntryView(who=entry.who, invited_by=entry.author.handle, invited_at=entry.created_at)
         for entry in page.rows

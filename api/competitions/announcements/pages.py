@@ -7,14 +7,14 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from fastapi.responses import Response
 
 from api.http.dependencies import ActingOrganizer, ActingVisitor, AppSettings, CurrentViewer, SignedIn, Viewer
-from api.http.etags import etag_of
+from api.http.etags import compute_etag
 from api.http.forms import FormFields, refusal_on, text
 from api.http.routing import Router
 from api.rendering.formatting import machine
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions import announcements
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.db.tables import Account, Announcement, Competition
 from scorer.leaderboard.standings import visible_state
 
@@ -44,22 +44,22 @@ def announce(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: Sig
     title = text(fields, "title", max_length=announcements.MAX_TITLE_LENGTH)
     body = text(fields, "text", max_length=announcements.MAX_TEXT_LENGTH)
     with refusal_on(_page, acting, slug, viewer, typed={"title": title, "text": body}):
-        announcements.announce(acting, state_of(acting.session, slug, acting.now), title, text=body)
+        announcements.announce(acting, load_state(acting.session, slug, acting.now), title, text=body)
     return see_other(f"/competitions/{slug}/announcements?done=announced")
 
 
 @router.api_route("/announcements.atom", methods=["GET", "HEAD"])
 def show_feed(slug: str, acting: ActingVisitor, settings: AppSettings) -> Response:
     state = visible_state(acting, slug)
-    body = feed_of(settings.public_url, state.competition, announcements.list_announcements(acting.session, state))
-    headers = {"Cache-Control": "private, no-cache", "ETag": etag_of(body)}
+    body = render_feed(settings.public_url, state.competition, announcements.list_announcements(acting.session, state))
+    headers = {"Cache-Control": "private, no-cache", "ETag": compute_etag(body)}
     return Response(body, media_type="application/atom+xml", headers=headers)
 
 
 NAMESPACE = "http://www.w3.org/2005/Atom"
 
 
-def feed_of(site: str, competition: Competition, announcements: Sequence[Announcement]) -> bytes:
+def render_feed(site: str, competition: Competition, announcements: Sequence[Announcement]) -> bytes:
     """``site`` is the address of the service; ``announcements`` are newest first."""
     here = f"{site}/competitions/{competition.slug}"
     updated = announcements[0].created_at if announcements else competition.created_at

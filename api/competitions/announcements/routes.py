@@ -9,7 +9,7 @@ from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.http.views import Page, RecordView, Request
 from scorer.competitions import announcements
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.leaderboard.standings import visible_state
 
 
@@ -43,7 +43,7 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> AnnouncementPage:
     """List the announcements of a competition, newest first."""
     state = visible_state(acting, slug)
     listed = announcements.list_announcements(acting.session, state, before=wanted.after, limit=wanted.one_more)
-    page = wanted.of_following(listed, lambda announcement: announcement.id)
+    page = wanted.slice_following(listed, lambda announcement: announcement.id)
     views = [AnnouncementView.model_validate(announcement) for announcement in page.rows]
     return AnnouncementPage(announcements=views, next_after=page.next_after)
 
@@ -52,6 +52,6 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> AnnouncementPage:
 def announce(slug: str, body: NewAnnouncement, acting: ActingOrganizer) -> AnnouncementView:
     """Publish an announcement on the competition's page and in its feed, and send it by notice, mail and webhook.
     Organizers only."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     announcement = announcements.announce(acting, state, body.title, text=body.text)
     return AnnouncementView.model_validate(announcement)

@@ -30,24 +30,24 @@ BIBTEX = file_answer(MEDIA_TYPE)
 def cite_competition(slug: str, acting: ActingVisitor, settings: AppSettings) -> Response:
     """Get a BibTeX entry for the competition."""
     state = standings.visible_state(acting, slug)
-    return Response(of_competition(state.competition, settings.public_url), media_type=MEDIA_TYPE)
+    return Response(render_competition_citation(state.competition, settings.public_url), media_type=MEDIA_TYPE)
 
 
 @router.get("/submissions/{submission_id}/citation", response_class=Response, responses=BIBTEX)
 def cite_submission(submission_id: str, acting: ActingReader, settings: AppSettings) -> Response:
     """Get a BibTeX entry for a scored entry, with the scores of its receipt. For its team and organizers."""
-    receipt = receipts.receipt_of(acting, submission_id, issuer=settings.public_url)
-    return Response(of_receipt(receipt), media_type=MEDIA_TYPE)
+    receipt = receipts.build_receipt(acting, submission_id, issuer=settings.public_url)
+    return Response(render_receipt_citation(receipt), media_type=MEDIA_TYPE)
 
 
-def of_competition(competition: Competition, site: str) -> str:
+def render_competition_citation(competition: Competition, site: str) -> str:
     year = {} if competition.opens_at is None else {"year": str(competition.opens_at.year)}
     title = _escaped(competition.title)
     fields = {"title": f"{{{title}}}", "key": title, **year, "url": f"{site}/competitions/{competition.slug}"}
     return _entry(f"kennel-{competition.slug}", fields)
 
 
-def of_receipt(receipt: Receipt) -> str:
+def render_receipt_citation(receipt: Receipt) -> str:
     fields = {
         "author": f"{{{_escaped(receipt.team)}}}",
         "title": f"Entry {_escaped(receipt.submission)} of {{{_escaped(receipt.title)}}}",

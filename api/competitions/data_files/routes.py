@@ -40,7 +40,7 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> DataFilePage:
     """List the files of a competition, such as training images and a sample submission. For everybody who can see the
     competition."""
     state = standings.visible_state(acting, slug)
-    page = wanted.of_all(state.files)
+    page = wanted.slice_all(state.files)
     return DataFilePage(files=[_view(slug, file) for file in page.rows], next_after=page.next_after)
 
 
@@ -85,7 +85,7 @@ def _offer_training(
     slug: str, name: str, begin: Transaction, *, store: BlobStore, author: Organizer, now: Now
 ) -> DataFileView:
     with begin() as session:
-        images = data_files.training_images(session, competition_state.state_of(session, slug, now))
+        images = data_files.training_images(session, competition_state.load_state(session, slug, now))
     return _offer(slug, name, images, begin=begin, store=store, author=author, now=now)
 
 
@@ -94,14 +94,14 @@ def _offer(
 ) -> DataFileView:
     crc32 = store.crc32(file.key)
     with begin() as session:
-        state = competition_state.state_of(session, slug, now)
+        state = competition_state.load_state(session, slug, now)
         return _view(slug, data_files.offer_file(Acting(session, author, now), state, name, received=file, crc32=crc32))
 
 
 @router.delete("/{name}", status_code=204)
 def withdraw(slug: str, name: str, acting: ActingOrganizer) -> None:
     """Stop offering a file."""
-    data_files.withdraw(acting, competition_state.state_of(acting.session, slug, acting.now), name)
+    data_files.withdraw(acting, competition_state.load_state(acting.session, slug, acting.now), name)
 
 
 def _view(slug: str, file: DataFile) -> DataFileView:

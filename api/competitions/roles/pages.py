@@ -5,13 +5,13 @@ from typing import Any, get_args
 from fastapi.responses import Response
 
 from api.http.dependencies import ActingKnownViewer, ActingOrganizer, ActingSignedIn, KnownViewer, SignedIn, Viewer
-from api.http.forms import FormFields, one_of, refusal_on, text
+from api.http.forms import FormFields, read_choice, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions import competition_roles
 from scorer.competitions.competition_roles import RoleName
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.db.competition_roles import current_roles
 
 router = Router(prefix="/competitions/{slug}", include_in_schema=False)
@@ -28,7 +28,7 @@ def show_people(slug: str, acting: ActingOrganizer, viewer: KnownViewer, done: s
 
 
 def _people(acting: Acting, slug: str, viewer: Viewer, *, handle: str = "", **outcome: Any) -> Response:
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     return render_page(
         "competitions/roles/show.html",
         viewer=viewer,
@@ -45,8 +45,8 @@ def _people(acting: Acting, slug: str, viewer: Viewer, *, handle: str = "", **ou
 def offer_role(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     handle = text(fields, "handle")
     with refusal_on(_people, acting, slug, viewer, handle=handle):
-        role = one_of(fields, "role", RoleName, message="Choose a role.")
-        competition_roles.offer(acting, state_of(acting.session, slug, acting.now), handle, role=role)
+        role = read_choice(fields, "role", RoleName, message="Choose a role.")
+        competition_roles.offer(acting, load_state(acting.session, slug, acting.now), handle, role=role)
     return see_other(f"/competitions/{slug}/people?done=offered")
 
 

@@ -6,7 +6,7 @@ from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from scorer.accounts import api_tokens
 from scorer.competitions import competition_roles
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.db.competition_roles import current_roles
 from scorer.db.tables import CompetitionRole
 
@@ -16,8 +16,8 @@ router = ApiRouter(prefix="/competitions/{slug}", tags=["competitions"])
 @router.get("/roles")
 def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> RolePage:
     """List the organizers and reviewers of the competition and the open offers, oldest first. Organizers only."""
-    state = state_of(acting.session, slug, acting.now)
-    page = wanted.of_all(current_roles(acting.session, state.competition.id))
+    state = load_state(acting.session, slug, acting.now)
+    page = wanted.slice_all(current_roles(acting.session, state.competition.id))
     return RolePage(roles=[_view(slug, role) for role in page.rows], next_after=page.next_after)
 
 
@@ -25,7 +25,7 @@ def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> RolePage:
 def offer(slug: str, handle: str, body: OfferedRole, acting: ActingOrganizer) -> RoleView:
     """Offer a person a role or a different role. They get a notice, and the role once they accept. The request fails
     with 409 if the person has been in a team of the competition. Organizers only."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     return _view(slug, competition_roles.offer(acting, state, handle, role=body.role))
 
 

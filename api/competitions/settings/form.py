@@ -109,7 +109,7 @@ def form_field(
     constraints = {html: choice[name] for choice in choices for name, html in CONSTRAINTS.items() if name in choice}
     hint = HINTS.get(name) or ("" if inner else schema.get("description", ""))
     value = values[name]
-    shown, digest = typed.get(name, value), digest_of(value)
+    shown, digest = typed.get(name, value), hash_value(value)
     return FormField(name, label, kind, shown, digest, hint, constraints, fixed.get(field), later.get(field))
 
 
@@ -126,7 +126,7 @@ def typed_in(fields: FormFields, name: str) -> str:
     return text(fields, name, max_length=2 * MAX_TEXT_LENGTH).replace("\r\n", "\n").strip()
 
 
-def digest_of(value: str) -> str:
+def hash_value(value: str) -> str:
     return hashlib.sha256(value.encode()).hexdigest()[:16]
 
 

@@ -12,9 +12,9 @@ from api.competitions.settings.form import (
     SPECIFICATION,
     Declared,
     FormField,
-    digest_of,
     extractor_choices,
     form_field,
+    hash_value,
     parsed,
     shown_values,
     typed_in,
@@ -62,9 +62,9 @@ def change_settings(
 ) -> Response:
     """Save the changed fields, all or none of them. Others may change different fields at the same time."""
     shown = {name: text(fields, f"shown.{name}") for name, _, _ in DECLARED if name in fields}
-    typed = {name: value for name in shown if digest_of(value := typed_in(fields, name)) != shown[name]}
+    typed = {name: value for name in shown if hash_value(value := typed_in(fields, name)) != shown[name]}
     with refusal_on(in_transaction(begin, _page), slug, viewer, now=now, typed=typed), begin() as session:
-        changes = _changes_of(competition_state.state_of(session, slug, now), typed, shown)
+        changes = _parse_changes(competition_state.load_state(session, slug, now), typed, shown)
         setup.change(Acting(session, author, now), slug, changes)
     return see_other(f"/competitions/{typed.get('slug', slug)}/settings?done=changed")
 
@@ -91,9 +91,9 @@ def _page(
     typed: Mapping[str, str] = {},
     **outcome: Any,
 ) -> Response:
-    state = competition_state.state_of(session, slug, now)
-    fixed = fixed_fields(setup.standing_of(session, state, now))
-    values = shown_values(setup.values_of(state))
+    state = competition_state.load_state(session, slug, now)
+    fixed = fixed_fields(setup.load_change_facts(session, state, now))
+    values = shown_values(setup.read_spec_values(state))
     later = {} if state.phase is Phase.DRAFT else LATER
 
     def shown(declared: Sequence[Declared]) -> list[FormField]:
@@ -110,10 +110,10 @@ def _page(
     )
 
 
-def _changes_of(state: CompetitionState, typed: Mapping[str, str], shown: Mapping[str, str]) -> CompetitionChanges:
+def _parse_changes(state: CompetitionState, typed: Mapping[str, str], shown: Mapping[str, str]) -> CompetitionChanges:
     """The typed changes; ``Conflict`` if somebody else has changed the same field since the form was loaded."""
-    values = shown_values(setup.values_of(state))
-    if any(digest_of(values[name]) != shown[name] for name in typed):
+    values = shown_values(setup.read_spec_values(state))
+    if any(hash_value(values[name]) != shown[name] for name in typed):
         raise Conflict(
             "changed-meanwhile", "Somebody else has changed these settings in the meantime. Check them and save again."
         )

@@ -7,7 +7,7 @@ from fastapi import Query, Request, Response
 from api.evidence.generators.uploads import store_generator
 from api.evidence.generators.views import GeneratorView, generator_view
 from api.http.dependencies import AppSettings, BlobStore, CurrentUser, DbSession, Submitter, Transactions
-from api.http.etags import etag_of, picture_response
+from api.http.etags import compute_etag, picture_response
 from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
@@ -69,4 +69,6 @@ def pairs(
     They
     are training images, held-out images (organizers only), or the generator's own images."""
     key = generator_audits.pairs_key(session, submission_id, group, account=account)
-    return picture_response(request, etag_of(key, group), lambda: generator_audits.pairs_sheet(store.read(key), group))
+    return picture_response(
+        request, compute_etag(key, group), lambda: generator_audits.pairs_sheet(store.read(key), group)
+    )

@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from api.evidence.generators.views import GeneratorView, generator_view
 from api.http.dependencies import Transaction, utc_now
 from api.http.multipart import page_form
-from api.http.received_blobs import receive_blob, require_clean, unused_key_of
+from api.http.received_blobs import find_unused_key, receive_blob, require_clean
 from scorer.acting import Acting
 from scorer.blobs import Blobs, ReceivedBlob
 from scorer.db.tables import Account
@@ -41,7 +41,7 @@ async def store_generator(
             generator_uploads.require_generator_change(Acting(session, account, now), submission_id)
 
     await run_in_threadpool(admit, utc_now())
-    limits = storage.limits_of(settings)
+    limits = storage.build_upload_limits(settings)
     key = f"generators/{submission_id}/{secrets.token_hex(8)}.onnx"
 
     def accept(received: ReceivedBlob, now: datetime) -> tuple[GeneratorView, str | None]:
@@ -58,12 +58,12 @@ async def store_generator(
                 limits=limits,
             )
             view = generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
-            return view, unused_key_of(received, generator.blob_key)
+            return view, find_unused_key(received, generator.blob_key)
 
     return await receive_blob(store, key, chunks, limit=settings.generator_max_bytes, accept=accept)
 
 
-async def hand_in_generator(
+async def receive_generator(
     submission_id: str, request: Request, begin: Transaction, *, store: Blobs, account: Account, settings: Settings
 ) -> None:
     """Store the file of a page's form as an entry's generator."""

@@ -185,7 +185,7 @@ def _former(generator: GeneratorFile, recovery: Recovery) -> FormerView:
         sha256=generator.sha256,
         handed_in_by=generator.author.handle,
         handed_in_at=generator.created_at,
-        verdict=None if recovery.refusal is not None else generator_audits.verdict_of(recovery),
+        verdict=None if recovery.refusal is not None else generator_audits.decide_verdict(recovery),
     )
 
 
@@ -195,7 +195,7 @@ def _result(submission_id: str, recovery: Recovery, *, held_out: bool) -> Recove
     pairs = report.pop("pairs")
     address = f"/api/v1/submissions/{submission_id}/generator/pairs"
     return RecoveredView(
-        verdict=generator_audits.verdict_of(recovery),
+        verdict=generator_audits.decide_verdict(recovery),
         explanation=report["sentence"],
         p_value=recovery.p_value,
         gap=recovery.gap,

@@ -3,12 +3,12 @@
 from fastapi import Request, Response
 
 from api.http.dependencies import ActingOrganizer, BlobStore, DbSession, Organizer
-from api.http.etags import etag_of, picture_response
+from api.http.etags import compute_etag, picture_response
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.insights.views import ExhibitPage, ExhibitView, Seed, TwinsPage, TwinsView
 from api.openapi.files import PICTURE
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.insights import gallery
 from scorer.lifecycle import TrackKind
 from scorer.submissions import access, files
@@ -21,10 +21,12 @@ def index(
     slug: str, acting: ActingOrganizer, wanted: Paging, track: TrackKind = "public", seed: Seed = 0
 ) -> ExhibitPage:
     """List the entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with 10 images each. Organizers only."""
-    page = wanted.of_all(
-        gallery.gallery_entries(acting.session, state_of(acting.session, slug, acting.now), track, account=acting.actor)
+    page = wanted.slice_all(
+        gallery.gallery_entries(
+            acting.session, load_state(acting.session, slug, acting.now), track, account=acting.actor
+        )
     )
-    views = [ExhibitView.of_entry(slug, entry, seed) for entry in page.rows]
+    views = [ExhibitView.from_entry(slug, entry, seed) for entry in page.rows]
     return ExhibitPage(entries=views, next_after=page.next_after)
 
 
@@ -43,12 +45,14 @@ def images(
     if entry.competition.slug != slug:
         raise access.unknown_submission(submission_id)
     key = files.sprite_key(entry)
-    return picture_response(request, etag_of(key, seed), lambda: gallery.strip_of(store.read(key), entry, seed))
+    return picture_response(request, compute_etag(key, seed), lambda: gallery.build_strip(store.read(key), entry, seed))
 
 
 @router.get("/twins")
 def twins(slug: str, acting: ActingOrganizer, wanted: Paging) -> TwinsPage:
     """List entries of different teams with the same zip, or with the same images under other names. Organizers only."""
-    page = wanted.of_all(gallery.shared_submissions_of(acting.session, state_of(acting.session, slug, acting.now)))
+    page = wanted.slice_all(
+        gallery.load_shared_submissions(acting.session, load_state(acting.session, slug, acting.now))
+    )
     views = [TwinsView.model_validate(shared) for shared in page.rows]
     return TwinsPage(twins=views, next_after=page.next_after)

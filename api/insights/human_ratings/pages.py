@@ -51,7 +51,7 @@ def list_studies(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str
 
 def _page(acting: Acting, slug: str, viewer: Viewer, *, link: str | None = None, **outcome: Any) -> Response:
     session = acting.session
-    state = competition_state.state_of(session, slug, acting.now)
+    state = competition_state.load_state(session, slug, acting.now)
     standings = human_ratings.list_studies(session, state)
     fields = StudySpec.model_fields
     return render_page(
@@ -75,13 +75,13 @@ def _page(acting: Acting, slug: str, viewer: Viewer, *, link: str | None = None,
 
 @router.post("/competitions/{slug}/ratings")
 def start_study(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     with refusal_on(_page, acting, slug, viewer, place="new"):
-        human_ratings.start_study(acting, state, _study_spec_of(fields), seed=secrets.randbits(62))
+        human_ratings.start_study(acting, state, _parse_study_spec(fields), seed=secrets.randbits(62))
     return see_other(f"/competitions/{slug}/ratings?done=started")
 
 
-def _study_spec_of(fields: Fields) -> StudySpec:
+def _parse_study_spec(fields: Fields) -> StudySpec:
     numbers: dict[str, Any] = {
         name: value for name in NUMBER_FIELDS if (value := text(fields, name, max_length=9).strip())
     }
@@ -164,7 +164,7 @@ def show_rating_by_link(
     if secret is None:
         return _rating_link_form()
     with refusal_on(_rating_link_form):
-        rater = human_ratings.rater_of_link(session, secret)
+        rater = human_ratings.find_rater_by_secret(session, secret)
     return _rating_page(session, rating_context_by_link(rater), kind)
 
 
@@ -173,7 +173,7 @@ def open_rating_link(request: Request, fields: FormFields, session: DbSession) -
     """Let this browser rate: the link's secret becomes a cookie."""
     secret = text(fields, "link").strip()
     with refusal_on(_rating_link_form):
-        human_ratings.rater_of_link(session, secret)
+        human_ratings.find_rater_by_secret(session, secret)
     response = see_other(RATE_PATH)
     session_cookies.set_cookie(response, request, session_cookies.RATER_COOKIE, value=secret, lifetime=None)
     return response

@@ -8,7 +8,7 @@ from fastapi import Depends, Query, Request, Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import ActingOrganizer, AppSettings, BlobStore, DbSession, Now, RowId
-from api.http.etags import etag_of, picture_response
+from api.http.etags import compute_etag, picture_response
 from api.http.paging import Paging
 from api.http.routing import ApiRouter
 from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_by_link, rater_by_role, rating_link
@@ -40,7 +40,7 @@ STUDIES_PATH = "/competitions/{slug}/ratings"
 @router.post(STUDIES_PATH, status_code=202)
 def start(slug: str, body: StudySpec, acting: ActingOrganizer) -> StudyView:
     """Start a rating study. A worker prepares its images. Organizers only."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     study = human_ratings.start_study(acting, state, body, seed=secrets.randbits(62))
     return _view(human_ratings.study_status(acting.session, study), {})
 
@@ -48,8 +48,8 @@ def start(slug: str, body: StudySpec, acting: ActingOrganizer) -> StudyView:
 @router.get(STUDIES_PATH)
 def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> StudyPage:
     """List the rating studies of a competition, newest first. Organizers only."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
-    page = wanted.of_all(human_ratings.list_studies(acting.session, state))
+    state = competition_state.load_state(acting.session, slug, acting.now)
+    page = wanted.slice_all(human_ratings.list_studies(acting.session, state))
     return StudyPage(studies=[_view(status, {}) for status in page.rows], next_after=page.next_after)
 
 
@@ -131,9 +131,9 @@ def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
     @rating.get("/items/{item_id}/picture", response_class=Response, responses=PICTURE)
     def picture(item_id: RowId, rater: AnyRater, request: Request, session: DbSession, store: BlobStore) -> Response:
         """Get the image of an item."""
-        item = human_ratings.item_of(session, rater, item_id)
+        item = human_ratings.find_item(session, rater, item_id)
         place = item.blob_key, item.start
-        return picture_response(request, etag_of(*place), lambda: store.read_part(*place, item.length))
+        return picture_response(request, compute_etag(*place), lambda: store.read_part(*place, item.length))
 
     return rating
 

@@ -30,11 +30,11 @@ def rating_link(secret: str, settings: Settings) -> str:
 def rater_by_role(study_id: RowId, request: Request, acting: ActingKnownViewer, *, viewer: KnownViewer) -> Rater:
     """The rater of a signed-in person with a role; rating needs the scope ``organize``."""
     api_tokens.require_scope(viewer.scopes, "read" if request.method in SAFE_METHODS else "organize")
-    return human_ratings.rater_of_member(acting, study_id)
+    return human_ratings.find_member_rater(acting, study_id)
 
 
 def rater_by_link(secret: Annotated[str | None, Depends(rater_secret)], session: DbSession) -> Rater:
     """The rater of the link that the browser opened."""
     if secret is None:
         raise Unauthenticated("no-rating-link", "Open your rating link first.")
-    return human_ratings.rater_of_link(session, secret)
+    return human_ratings.find_rater_by_secret(session, secret)

@@ -8,7 +8,7 @@ from fastapi import Query, Request, Response
 from sqlalchemy.orm import Session
 
 from api.http.dependencies import AppResponseCache, CurrentViewer, DbSession, Now
-from api.http.etags import etag_of, is_known
+from api.http.etags import compute_etag, is_known
 from api.http.routing import ApiRouter
 from api.http.security_headers import INERT_POLICY
 from api.openapi.files import file_answer
@@ -61,7 +61,9 @@ def show(
 ) -> Response:
     """Get an SVG badge with a team's public rank and score, for other sites."""
     state = standings.visible_state(Acting(session, None, now), slug)
-    etag = etag_of("badge", standings.board_version(session, state, track, account=None), state.competition.title, team)
+    etag = compute_etag(
+        "badge", standings.board_version(session, state, track, account=None), state.competition.title, team
+    )
     headers = {**HEADERS, "ETag": etag}
     if is_known(request, etag):
         return Response(status_code=304, headers=headers)
@@ -70,8 +72,8 @@ def show(
 
 def _badge(session: Session, state: CompetitionState, track: TrackKind, *, team: str) -> bytes:
     competition = state.competition
-    place, teams = standings.row_of_team(session, state, track, name=team)
-    medal = state.awards_on(track).of_rank(place.rank).medal
+    place, teams = standings.load_team_row(session, state, track, name=team)
+    medal = state.awards_on(track).find_award(place.rank).medal
     score = number(place.score, competition.score_decimals)
     return badge_svg(competition.title, f"{place.rank:,} of {teams:,} · MiFID {score}", medal).encode()
 
@@ -79,11 +81,11 @@ def _badge(session: Session, state: CompetitionState, track: TrackKind, *, team:
 def badge_svg(label: str, message: str, medal: str | None) -> str:
     """The colour of the right field is that of the ``medal``, if there is one."""
     short = label if len(label) <= MAX_LABEL_LENGTH else f"{label[: MAX_LABEL_LENGTH - 1]}…"
-    left = _width_of(short) + PADDING
-    right = _width_of(message) + PADDING
+    left = _measure_width(short) + PADDING
+    right = _measure_width(message) + PADDING
     fields = Field(short, left - PADDING, left / 2), Field(message, right - PADDING, left + right / 2)
     return render("leaderboard/badge/badge.svg", fields=fields, left=left, width=left + right, medal=medal)
 
 
-def _width_of(text: str) -> float:
+def _measure_width(text: str) -> float:
     return sum(WIDE_LETTER if east_asian_width(letter) in "WF" else LETTER for letter in text)

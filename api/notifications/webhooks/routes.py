@@ -29,7 +29,7 @@ REGISTERING = "Register a webhook. " + (__doc__ or "").partition("\n\n")[2]
 @router.get("")
 def index(acting: ActingReader, wanted: Paging) -> WebhookPage:
     """List your webhooks."""
-    page = wanted.of_all(notifications.active_webhooks(acting.session, acting.actor.id))
+    page = wanted.slice_all(notifications.active_webhooks(acting.session, acting.actor.id))
     views = [WebhookView.model_validate(webhook) for webhook in page.rows]
     return WebhookPage(webhooks=views, next_after=page.next_after)
 
@@ -58,7 +58,7 @@ def deliveries(webhook_id: RowId, acting: ActingReader, wanted: Paging) -> Deliv
     """List the latest deliveries of a webhook with their outcome, newest first."""
     before, limit = wanted.after, wanted.one_more
     latest = webhooks.deliveries(acting.session, acting.actor, webhook_id, before=before, limit=limit)
-    page = wanted.of_following(latest, lambda delivery: delivery.id)
+    page = wanted.slice_following(latest, lambda delivery: delivery.id)
     views = [DeliveryView.model_validate(delivery) for delivery in page.rows]
     return DeliveryPage(deliveries=views, next_after=page.next_after)
 

@@ -35,7 +35,7 @@ CHOICES: Mapping[str, str] = {
 }
 
 
-def title_of(figure: Figure) -> str:
+def build_title(figure: Figure) -> str:
     """A figure's title, with its track if it shows only one."""
     title = shown_track_title(figure.shown) if figure.shown else TITLES[figure.name]
     by_label = " by label" if figure.summary.groups and figure.name in {"distances", "fid"} else ""
@@ -46,7 +46,7 @@ def shown_track_title(name: str) -> str:
     return f"FID and {name}"
 
 
-def sentence_of(figure: Figure) -> str:
+def build_sentence(figure: Figure) -> str:
     if not len(figure):
         return "Nothing to show yet."
     return _SENTENCES[figure.name](figure)

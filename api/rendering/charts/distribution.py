@@ -46,7 +46,7 @@ class Distribution:
         return min(100.0, 100.0 * distance / self.right)
 
 
-def distribution_of(distances: NDArray[np.float64], labels: NDArray[np.int8], tau: float | None) -> Distribution:
+def build_distribution(distances: NDArray[np.float64], labels: NDArray[np.int8], tau: float | None) -> Distribution:
     """Build the chart of a track's entries from distances (n,) and labels (n,) as indices into ``LABELS``, -1 for none.
 
     The axis includes ``tau``.

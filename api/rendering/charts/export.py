@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from api.rendering.charts.insight_figures import FigureChart, figure_chart_of
+from api.rendering.charts.insight_figures import FigureChart, build_figure_chart
 from api.rendering.templates import STATIC_FILES, render
 from kennel_client.cli.formatting import escape_formula
 from scorer.errors import NotFound
@@ -16,9 +16,9 @@ LETTER = 7.2
 """Approximate width of a letter of the legend, in pixels."""
 
 
-def svg_of(figure: Figure, competition: str) -> str:
+def render_svg(figure: Figure, competition: str) -> str:
     """A figure as an SVG file; ``NotFound`` if it has no rows."""
-    drawing = figure_chart_of(figure)
+    drawing = build_figure_chart(figure)
     if drawing is None:
         raise NotFound("nothing-to-draw", "There is nothing to draw yet.")
     style = STATIC_FILES["charts.css"].decode()
@@ -45,14 +45,14 @@ def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
     return placed
 
 
-def figure_csv_of(figure: Figure, begin: Transaction) -> Iterator[bytes]:
+def stream_figure_csv(figure: Figure, begin: Transaction) -> Iterator[bytes]:
     """A figure's rows as CSV, in chunks."""
-    yield rows_csv_of([figure.columns])
+    yield render_rows_csv([figure.columns])
     for rows in figure.rows(begin):
-        yield rows_csv_of(rows)
+        yield render_rows_csv(rows)
 
 
-def rows_csv_of(rows: Sequence[Sequence[Any]]) -> bytes:
+def render_rows_csv(rows: Sequence[Sequence[Any]]) -> bytes:
     """Rows as CSV, with formulas escaped for spreadsheets."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")

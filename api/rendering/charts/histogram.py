@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, get_args
 
-from api.rendering.charts.scales import AxisMark, Box, mark_of, round_ticks
+from api.rendering.charts.scales import AxisMark, Box, build_mark, round_ticks
 from api.rendering.formatting import DISTANCE_DECIMALS
 from scorer.review.reviews import LabelName
 
@@ -41,7 +41,9 @@ class Histogram:
     description: str
 
 
-def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0) -> Histogram | None:
+def build_histogram(
+    counted: Mapping[str, Any], mean: float, tau: float | None, *, reach: float = 0.0
+) -> Histogram | None:
     """Build the chart of ``counted["counts"]`` in equal bins from ``low`` to ``high``; None without counts.
 
     If ``tau`` is None or 0 (a benchmark entry is never penalised), the chart has no threshold. The axis extends at
@@ -57,8 +59,8 @@ def histogram_of(counted: Mapping[str, Any], mean: float, tau: float | None, *, 
     return Histogram(
         bars=_bars(counts, edges, right, tau=limit),
         ticks=ticks_to(right),
-        mean=mark_of("mean", mean, mean / right),
-        tau=None if limit is None else mark_of("tau", limit, limit / right),
+        mean=build_mark("mean", mean, mean / right),
+        tau=None if limit is None else build_mark("tau", limit, limit / right),
         max_count=max(counts),
         right=right,
         description=_described(counts, edges, mean, tau=limit),
@@ -122,7 +124,7 @@ class StripPlot:
     description: str
 
 
-def strip_plot_of(labelled: Iterable[tuple[str, float]], right: float) -> StripPlot | None:
+def build_strip_plot(labelled: Iterable[tuple[str, float]], right: float) -> StripPlot | None:
     """Build the chart of (label, distance) pairs on an axis from 0 to ``right``; None without labelled entries."""
     by_label: dict[str, list[float]] = {name: [] for name in get_args(LabelName)}
     for label, distance in labelled:
@@ -131,7 +133,7 @@ def strip_plot_of(labelled: Iterable[tuple[str, float]], right: float) -> StripP
     if not present:
         return None
     strips = [
-        StripPlotRow(label, len(distances), index * STRIP_HEIGHT, marks_of(distances, right))
+        StripPlotRow(label, len(distances), index * STRIP_HEIGHT, build_marks(distances, right))
         for index, (label, distances) in enumerate(present.items())
     ]
     parts = (
@@ -142,7 +144,7 @@ def strip_plot_of(labelled: Iterable[tuple[str, float]], right: float) -> StripP
     return StripPlot(strips, len(strips) * STRIP_HEIGHT, f"Labelled entries by their distance. {'; '.join(parts)}.")
 
 
-def marks_of(distances: Sequence[float], right: float) -> list[tuple[float, float]]:
+def build_marks(distances: Sequence[float], right: float) -> list[tuple[float, float]]:
     """(position in per cent of an axis from 0 to ``right``, opacity) of each mark; opacity grows with the count."""
     at = Counter(min(round(PLACES * distance / right), PLACES) for distance in distances)
     max_count = max(at.values())

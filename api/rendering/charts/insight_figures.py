@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from api.rendering.charts.captions import LABEL_NAMES, sentence_of, title_of
-from api.rendering.charts.scales import AxisMark, Box, Scale, anchor_of, mark_of, scale_around
+from api.rendering.charts.captions import LABEL_NAMES, build_sentence, build_title
+from api.rendering.charts.scales import AxisMark, Box, Scale, build_mark, choose_anchor, scale_around
 from api.rendering.formatting import DISTANCE_DECIMALS
 from scorer.insights import figures
 from scorer.insights.figures import Figure
@@ -95,7 +95,7 @@ MAX_DOTS = 3_000
 """If there are more entries, the chart shows this many, evenly chosen. Statistics include all entries."""
 
 
-def figure_chart_of(figure: Figure) -> FigureChart | None:
+def build_figure_chart(figure: Figure) -> FigureChart | None:
     """None if the figure has no rows."""
     if not len(figure):
         return None
@@ -125,13 +125,14 @@ def _blank(figure: Figure, across: Scale, words: str, *, height: float = FLOOR +
     shares = {at: across.share(at) for at in across.ticks()}
     return FigureChart(
         name=figure.name,
-        title=title_of(figure),
-        description=sentence_of(figure),
+        title=build_title(figure),
+        description=build_sentence(figure),
         height=height,
         across=words,
         down=down,
         x_ticks=[
-            AxisMark(100 * share, f"{at:,g}", anchor_of(share, start=0.04, end=0.96)) for at, share in shares.items()
+            AxisMark(100 * share, f"{at:,g}", choose_anchor(share, start=0.04, end=0.96))
+            for at, share in shares.items()
         ],
     )
 
@@ -154,7 +155,7 @@ def _distances(figure: Figure) -> FigureChart:
             for bar in _stack(columns[column], column, f"{low:.3f} to {high:.3f}", down=down)
         ],
         y_ticks=[tick for tick in _y_ticks(down) if "." not in tick.text],  # entries are whole numbers
-        tau=None if figure.tau is None else mark_of("tau", figure.tau, across.share(figure.tau)),
+        tau=None if figure.tau is None else build_mark("tau", figure.tau, across.share(figure.tau)),
     )
 
 
@@ -188,7 +189,7 @@ def _fid(figure: Figure) -> FigureChart:
     kinds = _kinds(figure)
     present = set(kinds.tolist())
     rows = {kind: place for place, kind in enumerate(kind for kind in LABEL_NAMES if kind in present)}
-    across = _of_fids(values)
+    across = _build_fid_scale(values)
     strips = []
     for kind, place in rows.items():
         of_kind = values[kinds == kind]
@@ -213,7 +214,7 @@ def _strip_middle(place: int) -> float:
     return TOP + FID_STRIP_HEIGHT * (place + 0.5) + 6
 
 
-def _of_fids(values: NDArray[np.float64]) -> Scale:
+def _build_fid_scale(values: NDArray[np.float64]) -> Scale:
     """A logarithmic scale, or a linear one if the smallest value is 0 or almost 0 compared with the largest."""
     low, high = float(values.min()), float(values.max())
     return scale_around(low, high, log=0.0 < high < MAX_LOG_RATIO * low)
@@ -235,7 +236,7 @@ def _scatter(figure: Figure, x: str, y: str, *, scales: tuple[Scale, Scale], wor
 
 
 def _fid_distance(figure: Figure) -> FigureChart:
-    across = _of_fids(figure.column("fid"))
+    across = _build_fid_scale(figure.column("fid"))
     values = figure.column("distance")
     down = Scale(0.0, max(float(values.max()), figure.tau or 0.0, 1e-6) * 1.06)
     chart = _scatter(
@@ -251,12 +252,12 @@ def _fid_distance(figure: Figure) -> FigureChart:
 
 def _shown_track(figure: Figure) -> FigureChart:
     name = figure.shown or ""
-    column = figures.column_of(name)
+    column = figures.shown_column_name(name)
     values = figure.column(column)
     # If lower is better, as for FID, ratios matter: log scale. If higher is better, the metric has an upper bound.
     lower = figure.summary.statistics["better"] == "lower"
-    down = _of_fids(values) if lower else scale_around(float(values.min()), float(values.max()))
-    across = _of_fids(figure.column("fid"))
+    down = _build_fid_scale(values) if lower else scale_around(float(values.min()), float(values.max()))
+    across = _build_fid_scale(figure.column("fid"))
     return _scatter(figure, "fid", column, scales=(across, down), words=(_worded("FID", across), _worded(name, down)))
 
 
@@ -273,7 +274,7 @@ def _pair(figure: Figure, value: str, scale: Scale, *, words: str) -> FigureChar
 
 def _public_private(figure: Figure) -> FigureChart:
     values = np.concatenate([figure.column("fid_public"), figure.column("fid_private")])
-    return _pair(figure, "fid", _of_fids(values), words="FID")
+    return _pair(figure, "fid", _build_fid_scale(values), words="FID")
 
 
 def _ranks(figure: Figure) -> FigureChart:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from api.rendering.charts.scales import AxisMark, Scale, anchor_of
+from api.rendering.charts.scales import AxisMark, Scale, choose_anchor
 from api.rendering.formatting import GROUPS
 from scorer.metrics.copying.latent_recovery import MIN_ERROR, VERBATIM, error_histogram
 
@@ -43,7 +43,7 @@ class RecoveryErrorsChart:
     description: str
 
 
-def recovery_errors_chart_of(report: Mapping[str, Mapping[str, Sequence[float]]]) -> RecoveryErrorsChart:
+def build_recovery_errors_chart(report: Mapping[str, Mapping[str, Sequence[float]]]) -> RecoveryErrorsChart:
     """Build the chart of ``report["errors"]``: errors (at least 0) by kind of target."""
     errors = {kind: report["errors"][kind] for kind in GROUPS if kind in report["errors"]}
     histogram = error_histogram(errors)
@@ -72,7 +72,7 @@ def recovery_errors_chart_of(report: Mapping[str, Mapping[str, Sequence[float]]]
 
 def _tick(error: float, share: float) -> AxisMark:
     text = f"≤ {error:g}" if error <= MIN_ERROR else f"{error:g}"
-    return AxisMark(100 * share, text, anchor_of(share, start=0.1, end=0.95))
+    return AxisMark(100 * share, text, choose_anchor(share, start=0.1, end=0.95))
 
 
 def _limit(x: float) -> AxisMark:

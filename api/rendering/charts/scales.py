@@ -87,12 +87,12 @@ class AxisMark:
     anchor: str = "start"
 
 
-def mark_of(name: str, value: float, share: float) -> AxisMark:
+def build_mark(name: str, value: float, share: float) -> AxisMark:
     """A distance with its name, at a share (0 to 1) of the width. The text is on the side with room for it."""
     return AxisMark(100 * share, f"{name} {value:.{DISTANCE_DECIMALS}f}", "start" if share < 0.6 else "end")
 
 
-def anchor_of(share: float, *, start: float, end: float) -> str:
+def choose_anchor(share: float, *, start: float, end: float) -> str:
     """The ``text-anchor`` that keeps a text at ``share`` (0 to 1) of the width inside the chart: ``start`` below the
     share ``start``, ``end`` above the share ``end``, otherwise ``middle``."""
     if share < start:

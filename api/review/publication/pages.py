@@ -52,7 +52,7 @@ def _page(
     **outcome: Any,
 ) -> Response:
     session, now = acting.session, acting.now
-    state = competition_state.state_of(session, slug, now)
+    state = competition_state.load_state(session, slug, now)
     if final is None:
         final = state.published or appeal_windows.had_time_to_appeal(session, state, now)
     return render_page(
@@ -83,7 +83,7 @@ def publish_or_withdraw(
     published, final = act in {"provisional", "final"}, act != "provisional"
     reason, override = (text(fields, name, max_length=MAX_TEXT_LENGTH).strip() for name in ("reason", "override"))
     words: dict[str, Any] = {"reason": reason, "override": override}
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     shown = final if published else None
     with refusal_on(_page, acting, slug, viewer, settings=settings, final=shown, act=act, **words):
         after = text(fields, "after", max_length=40) or None
@@ -95,6 +95,6 @@ def publish_or_withdraw(
 @router.post("/requeue")
 def requeue_failed_jobs(slug: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Restart all failed jobs of the private track."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     failed_scores.restart_failed(acting, state=state)
     return see_other(f"/competitions/{slug}/publication?done=requeued")

@@ -79,7 +79,7 @@ def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool 
     """Get the checklist for publishing the final board, or the provisional one with `final=false`. Each point has its
     number of open cases. The response also has the history of publications and withdrawals, and the zips that are
     deleted after the final board. Organizers only."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     seen = checklist(acting.session, state, acting.now, final=final)
     history = [ActView.of(act, by=act.author.handle) for act in state.publications]
     points = [PointView.model_validate(point) for point in seen.points]
@@ -93,7 +93,7 @@ def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool 
 def publish(slug: str, body: NewPublication, acting: ActingOrganizer) -> PublicationView:
     """Publish the private board as provisional or final, or withdraw it. The request fails with 409 if points are open
     and `override` gives no reason, and if the board has changed since `after`. Organizers only."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     act = publication.publish(acting, state, **body.model_dump())
     return PublicationView.model_validate(act)
 
@@ -101,5 +101,5 @@ def publish(slug: str, body: NewPublication, acting: ActingOrganizer) -> Publica
 @router.post("/requeue")
 def requeue(slug: str, acting: ActingOrganizer) -> RequeuedView:
     """Restart all failed jobs of the private track. Organizers only."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     return RequeuedView(requeued=failed_scores.restart_failed(acting, state=state))

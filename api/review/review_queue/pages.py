@@ -9,7 +9,7 @@ from fastapi import Depends, Query
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from api.evidence.sections import evidence_sections_of, generator_section_of
+from api.evidence.sections import build_evidence_sections, build_generator_section
 from api.http.dependencies import (
     ActingReviewer,
     KnownViewer,
@@ -21,17 +21,17 @@ from api.http.dependencies import (
     Transactions,
     ZipImages,
 )
-from api.http.forms import Fields, FormFields, one_of, refusal_on, text
+from api.http.forms import Fields, FormFields, read_choice, refusal_on, text
 from api.http.routing import Router
 from api.http.views import PairView
-from api.rendering.charts.histogram import Histogram, StripPlot, histogram_of, strip_plot_of
+from api.rendering.charts.histogram import Histogram, StripPlot, build_histogram, build_strip_plot
 from api.rendering.templates import render_page, see_other
 from api.review.review_queue.views import ReviewEntryView, entry_view
 from api.submissions.views import MeasurementView
 from scorer.accounts.roles import is_organizer
 from scorer.acting import Acting
-from scorer.archive.sprite_sheet import layout_of
-from scorer.competitions.competition_state import CompetitionState, state_of, visible_state
+from scorer.archive.sprite_sheet import compute_layout
+from scorer.competitions.competition_state import CompetitionState, load_state, visible_state
 from scorer.db.review.claims import claimants
 from scorer.db.review.flag_query import QueueState
 from scorer.db.review.reviews import labelled_distances
@@ -124,8 +124,8 @@ class ReviewContext:
         account = self.viewer.account
         with self.begin() as session:
             submission = access.find_for_review(session, self.submission_id, account)
-            state = state_of(session, submission.competition.slug, self.now)
-            pairs = closest_pairs.pairs_of_entry(session, self.images, submission, account=account)
+            state = load_state(session, submission.competition.slug, self.now)
+            pairs = closest_pairs.load_entry_pairs(session, self.images, submission, account=account)
             organizes = is_organizer(account, submission.competition_id)
             view = entry_view(session, state, submission, reviewer=account, pairs=pairs)
             opinions = reviews.opinions(session, submission, account)
@@ -136,21 +136,21 @@ class ReviewContext:
                 state=state,
                 view=view,
                 tracks=[
-                    _charts_of_track(session, state, view, measured=measured) for measured in view.entry.measurements
+                    _build_track_charts(session, state, view, measured=measured) for measured in view.entry.measurements
                 ],
-                exhibits=evidence_sections_of(session, submission, account),
-                generator=generator_section_of(Acting(session, account, self.now), submission),
+                exhibits=build_evidence_sections(session, submission, account),
+                generator=build_generator_section(Acting(session, account, self.now), submission),
                 organizes=organizes,
                 team_id=current_team(session, submission.team_id).id,
                 may_decide=organizes and reviews.may_decide(session, submission, opinions, account=account),
                 size=state.competition.image_size,
-                sprite=layout_of(state.competition.image_count, state.competition.image_size),
+                sprite=compute_layout(state.competition.image_count, state.competition.image_size),
                 labels=get_args(LabelName),
                 intents=get_args(Intent),
                 kinds=get_args(RulingKind),
                 skip=skip,
                 claimant=claimants(session, submission.competition_id, account.id, now=self.now).get(submission.ref),
-                impacts=with_impact and organizes and ruling_impact.ruling_impacts_of(session, state, submission),
+                impacts=with_impact and organizes and ruling_impact.compute_ruling_impacts(session, state, submission),
                 **outcome,
             )
 
@@ -171,14 +171,14 @@ class TrackCharts:
     pairs: Sequence[PairView]
 
 
-def _charts_of_track(
+def _build_track_charts(
     session: Session, state: CompetitionState, view: ReviewEntryView, *, measured: MeasurementView
 ) -> TrackCharts:
     track_id = state.tracks[measured.track].id
     labelled = labelled_distances(session, state.competition.id, track_id, exclude=view.entry.ref)
     farthest = max((distance for _, distance in labelled), default=0.0)
-    histogram = histogram_of(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
-    strip_plot = strip_plot_of(labelled, histogram.right) if histogram else None
+    histogram = build_histogram(measured.histogram, measured.memorization_distance, measured.tau, reach=farthest)
+    strip_plot = build_strip_plot(labelled, histogram.right) if histogram else None
     return TrackCharts(measured, histogram, strip_plot, view.pairs.get(measured.track, []))
 
 
@@ -207,7 +207,7 @@ def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fie
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
         reviews.review(acting, page.submission_id, label, intent=intent, note=note)
         submission = access.find_for_review(acting.session, page.submission_id, reviewer)
-        state = state_of(acting.session, submission.competition.slug, page.now)
+        state = load_state(acting.session, submission.competition.slug, page.now)
         return _next(acting, state, skip, done=submission.id)
 
     return page.act(review, fields, place="review", skip=skip)
@@ -217,11 +217,11 @@ def _review_in(fields: Fields) -> tuple[LabelName, Intent | None]:
     label = _label_in(fields)
     if label == "legitimate" or not fields.get("intent"):
         return label, None
-    return label, one_of(fields, "intent", Intent, message="Choose whether copying was intended.")
+    return label, read_choice(fields, "intent", Intent, message="Choose whether copying was intended.")
 
 
 def _label_in(fields: Fields) -> LabelName:
-    label: LabelName = one_of(fields, "label", LabelName, message="Choose a label.")
+    label: LabelName = read_choice(fields, "label", LabelName, message="Choose a label.")
     return label
 
 
@@ -231,7 +231,7 @@ def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, field
 
     def decide(acting: Acting) -> str:
         submission = access.find_for_review(acting.session, page.submission_id, author)
-        state = state_of(acting.session, submission.competition.slug, page.now)
+        state = load_state(acting.session, submission.competition.slug, page.now)
         note = text(fields, "note", max_length=MAX_TEXT_LENGTH)
         reviews.decide(acting, state, submission.id, label=_label_in(fields), note=note)
         return f"/submissions/{submission.id}/review#review"
@@ -244,7 +244,7 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
     memorising = {"yes": True, "no": False}.get(text(fields, "memorising"))
 
     def rule(acting: Acting) -> str:
-        kind = one_of(fields, "kind", RulingKind, message="Choose a ruling.")
+        kind = read_choice(fields, "kind", RulingKind, message="Choose a ruling.")
         reason = text(fields, "reason", max_length=MAX_TEXT_LENGTH)
         rulings.rule(acting, page.submission_id, kind, reason=reason, memorising=memorising)
         return f"/submissions/{page.submission_id}/review#ruling"
@@ -262,7 +262,7 @@ def answer_rebuttal(
         answer_text = text(fields, "answer", max_length=MAX_TEXT_LENGTH)
         ruling = None
         if text(fields, "ruling") != "refuse":
-            ruling = one_of(fields, "ruling", RulingKind, message="Choose whether to grant the rebuttal.")
+            ruling = read_choice(fields, "ruling", RulingKind, message="Choose whether to grant the rebuttal.")
         rebuttals.answer(acting, rebuttal_id, ruling=ruling, text=answer_text)
         return f"/submissions/{page.submission_id}/review#ruling"
 

@@ -12,7 +12,7 @@ from api.http.dependencies import (
     Reviewer,
     ZipImages,
 )
-from api.http.etags import etag_of, picture_response
+from api.http.etags import compute_etag, picture_response
 from api.http.routing import ApiRouter
 from api.http.security_headers import UNSTORED_IMAGE_HEADERS
 from api.openapi.files import PICTURE, file_answer
@@ -32,7 +32,7 @@ from api.review.review_queue.views import (
     review_queue_view,
 )
 from scorer.accounts.roles import is_organizer
-from scorer.competitions.competition_state import state_of, visible_state
+from scorer.competitions.competition_state import load_state, visible_state
 from scorer.db.review.flag_query import QueueState
 from scorer.evidence import closest_pairs
 from scorer.lifecycle import TrackKind
@@ -82,13 +82,13 @@ def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> Revie
     """Get an entry with everything that helps to judge it. It includes reviews of others once the entry is closed for
     reviews."""
     submission = access.find_for_review(acting.session, submission_id, acting.actor)
-    state = state_of(acting.session, submission.competition.slug, acting.now)
+    state = load_state(acting.session, submission.competition.slug, acting.now)
     return entry_view(
         acting.session,
         state,
         submission,
         reviewer=acting.actor,
-        pairs=closest_pairs.pairs_of_entry(acting.session, images, submission, account=acting.actor),
+        pairs=closest_pairs.load_entry_pairs(acting.session, images, submission, account=acting.actor),
     )
 
 
@@ -107,10 +107,10 @@ def sheet(submission_id: str, kind: TrackKind, request: Request, acting: ActingR
     pairs after a ruling, or after the close if the entry is penalised on that track. It sees the private track's pairs
     once a board is published, if the entry is penalised on that track."""
     submission, measurement = closest_pairs.require_visible_pairs(acting, submission_id, kind)
-    etag = etag_of(measurement.id, is_organizer(acting.actor, submission.competition_id))
+    etag = compute_etag(measurement.id, is_organizer(acting.actor, submission.competition_id))
 
     def draw() -> bytes:
-        pairs = closest_pairs.pairs_of(
+        pairs = closest_pairs.load_pairs(
             acting.session, images, submission, measurement=measurement, account=acting.actor
         )
         return closest_pairs.pairs_sheet(pairs)
@@ -144,7 +144,7 @@ labels = ApiRouter(tags=["reviews"])
 def decide(slug: str, submission_id: str, body: NewLabel, acting: ActingOrganizer) -> LabelView:
     """Set the decided label of an entry. A later label replaces it; repeating the same label changes nothing.
     Organizers only."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     label = reviews.decide(acting, state, submission_id, **body.model_dump())
     return LabelView(submission_id=submission_id, label=body.label, note=label.note, created_at=label.created_at)
 

@@ -18,7 +18,7 @@ from api.review.rulings.views import (
     rebuttal_view,
     ruling_view,
 )
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.db.review.rulings import Appeal, open_rebuttals
 from scorer.review import rebuttals, ruling_impact, rulings
 from scorer.submissions import access
@@ -38,7 +38,7 @@ def rule(submission_id: str, body: NewRuling, acting: ActingOrganizer) -> Ruling
 @router.post("/competitions/{slug}/teams/{team_id}/rulings", status_code=201)
 def rule_on_team(slug: str, team_id: RowId, body: NewTeamRuling, acting: ActingOrganizer) -> list[RulingView]:
     """Rule on all scored entries of a team in one step. The team gets a single notice. Organizers only."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     made = rulings.rule_on_team(acting, state, team_id, kind=body.kind, reason=body.reason)
     return [ruling_view(ruling, inside=True) for ruling in made]
 
@@ -48,7 +48,7 @@ def show(submission_id: str, acting: ActingReader) -> CaseView:
     """List the rulings on an entry and the rebuttals against them. For its team, reviewers and organizers."""
     submission, inside = access.find_with_rulings(acting.session, submission_id, acting.actor)
     return case_view(
-        acting.session, state_of(acting.session, submission.competition.slug, acting.now), submission, inside=inside
+        acting.session, load_state(acting.session, submission.competition.slug, acting.now), submission, inside=inside
     )
 
 
@@ -56,8 +56,8 @@ def show(submission_id: str, acting: ActingReader) -> CaseView:
 def stakes_of(submission_id: str, acting: ActingOrganizer, wanted: Paging) -> StakePage:
     """Preview how the boards would change with another ruling on an entry. Organizers only."""
     submission, _ = access.find_with_rulings(acting.session, submission_id, acting.actor)
-    state = state_of(acting.session, submission.competition.slug, acting.now)
-    page = wanted.of_all(ruling_impact.ruling_impacts_of(acting.session, state, submission))
+    state = load_state(acting.session, submission.competition.slug, acting.now)
+    page = wanted.slice_all(ruling_impact.compute_ruling_impacts(acting.session, state, submission))
     return StakePage(stakes=page.rows, next_after=page.next_after)
 
 
@@ -71,10 +71,10 @@ def rebut(submission_id: str, body: NewRebuttal, acting: ActingSubmitter) -> Reb
 @router.get("/competitions/{slug}/rebuttals")
 def unanswered(slug: str, acting: ActingOrganizer, wanted: Paging) -> RebuttalPage:
     """List the unanswered rebuttals, oldest first. Organizers only."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     after, limit = wanted.after or 0, wanted.one_more
     waiting = open_rebuttals(acting.session, state.competition.id, after=after, limit=limit)
-    page = wanted.of_following(waiting, lambda row: row[0].id)
+    page = wanted.slice_following(waiting, lambda row: row[0].id)
     views = [rebuttal_view(submission, Appeal(rebuttal, None)) for rebuttal, submission in page.rows]
     return RebuttalPage(rebuttals=views, next_after=page.next_after)
 

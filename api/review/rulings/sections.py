@@ -34,7 +34,7 @@ class RulingsSection:
     not_yet_reason: str | None
 
 
-def rulings_section_of(
+def build_rulings_section(
     acting: Acting, images: StoredImages, state: CompetitionState, *, submission: Submission
 ) -> RulingsSection:
     view = case_view(acting.session, state, submission, inside=False)
@@ -46,7 +46,7 @@ def rulings_section_of(
     hidden = tuple(kind for kind in TRACK_KINDS if kind not in shown)
     reasons = review_entry.evidence_reasons(acting.session, state, submission)
     findings = [reason for reason in reasons if not reason.name.startswith(hidden)]
-    closest = closest_pairs.pairs_of_entry(acting.session, images, submission, account=acting.actor, kinds=shown)
+    closest = closest_pairs.load_entry_pairs(acting.session, images, submission, account=acting.actor, kinds=shown)
     pairs = {kind: [pair_view(pair) for pair in closest[kind]] for kind in shown if closest[kind]}
     decided = newest_row(acting.session, Label, submission_ref=submission.ref) if view.rulings else None
     label = None if decided is None else decided.label

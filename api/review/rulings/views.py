@@ -110,11 +110,11 @@ class CaseView(BaseModel):
 
 def case_view(session: Session, state: CompetitionState, submission: Submission, *, inside: bool) -> CaseView:
     """``inside`` is for reviewers and organizers: it adds the authors of rulings."""
-    window = appeal_windows.window_of_entry(session, state, submission)
+    window = appeal_windows.compute_entry_window(session, state, submission)
     made = newest_rows(session, Ruling, submission_ref=submission.ref)
     return CaseView(
         rulings=[ruling_view(ruling, inside=inside) for ruling in made],
-        rebuttals=[rebuttal_view(submission, appeal) for appeal in rulings.appeals_of(session, submission.ref)],
+        rebuttals=[rebuttal_view(submission, appeal) for appeal in rulings.load_appeals(session, submission.ref)],
         rebuttals_from=window.begins,
         rebuttals_until=window.ends,
     )

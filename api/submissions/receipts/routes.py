@@ -43,7 +43,7 @@ def show(submission_id: str, acting: ActingReader, settings: AppSettings) -> Sig
     """Get a signed receipt of the entry's scores that you can show to anybody. It has the measurements, their
     provenance, and the current rank. It includes private scores once they are published. For the entry's team and
     organizers."""
-    receipt = receipts.receipt_of(acting, submission_id, issuer=settings.public_url)
+    receipt = receipts.build_receipt(acting, submission_id, issuer=settings.public_url)
     jws = receipts.sign(acting.session, TypeAdapter(Receipt).dump_json(receipt), now=acting.now)
     return SignedReceiptView(receipt=receipt, jws=jws)
 

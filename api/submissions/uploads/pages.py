@@ -17,11 +17,11 @@ from api.http.dependencies import (
     utc_now,
 )
 from api.http.multipart import page_form
-from api.http.problem_details import headers_of, status_of
+from api.http.problem_details import choose_status, error_headers
 from api.http.routing import Router
 from api.http.security_headers import PAGE_HEADERS
 from api.rendering import formatting, templates
-from api.rendering.quota import quota_message_of
+from api.rendering.quota import describe_quota
 from api.submissions.file_uploads import ZipUpload
 from api.submissions.uploads.views import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 from scorer.acting import Acting
@@ -55,7 +55,7 @@ def _page(
 ) -> Response:
     session, now = acting.session, acting.now
     state = visible_state(acting, slug)
-    limits = storage.limits_of(settings)
+    limits = storage.build_upload_limits(settings)
     try:
         intake.admit(acting, slug, NewSubmission(""), declared_bytes=None, limits=limits)
         closed = None
@@ -65,13 +65,13 @@ def _page(
     unfinished = uploads.list_open_uploads(acting, state)
     return templates.render_page(
         "submissions/uploads/submit.html",
-        status=200 if error is None else status_of(error),
-        headers={"Cache-Control": "no-store", **(headers_of(error) if error is not None else {})},
+        status=200 if error is None else choose_status(error),
+        headers={"Cache-Control": "no-store", **(error_headers(error) if error is not None else {})},
         viewer=viewer,
         state=state,
         deadline=formatting.deadline(state, now),
-        rules_sha256=rules.rules_version_of(state.competition),
-        quota=quota_message_of(quotas.quota_of(session, state, viewer.account, now=now)) if may_enter else None,
+        rules_sha256=rules.compute_rules_version(state.competition),
+        quota=describe_quota(quotas.load_quota(session, state, viewer.account, now=now)) if may_enter else None,
         closed=closed if error is None else None,
         takes_files=error is not None or closed is None or (closed.slug == "closed" and bool(unfinished)),
         unfinished=unfinished,
@@ -80,7 +80,7 @@ def _page(
         note=note,
         max_note_length=MAX_NOTE_LENGTH,
         max_bytes=intake.upload_limit(state, limits),
-        storage=storage.usage_of(acting, state.competition),
+        storage=storage.load_usage(acting, state.competition),
         storage_limit=limits.team,
         now=now,
     )
@@ -100,23 +100,23 @@ async def submit_zip(
     try:
         async with page_form(request, viewer.account.id, max_bytes=settings.max_upload_bytes) as form:
             note = form.fields.get("note", "").strip()
-            entry = _entry_of(form.file_name, note)
+            entry = _parse_entry(form.file_name, note)
             upload = ZipUpload(begin, store, settings)
             submission_id = await upload.submit(
-                slug, entry, viewer.account, chunks=form.chunks, declared=None, view_of=_id_of
+                slug, entry, viewer.account, chunks=form.chunks, declared=None, build_view=_submission_id
             )
     except KennelError as error:
         return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer=viewer, error=error, note=note)
     return RedirectResponse(f"/submissions/{submission_id}", 303, headers=PAGE_HEADERS)
 
 
-def _entry_of(file_name: str, note: str) -> NewSubmission:
+def _parse_entry(file_name: str, note: str) -> NewSubmission:
     if len(note) > MAX_NOTE_LENGTH:
         raise Invalid("too-long", f"The note has {len(note):,} characters; the limit is {MAX_NOTE_LENGTH:,}.")
     return NewSubmission(file_name[-MAX_NAME_LENGTH:], note)
 
 
-def _id_of(_: Session, submission: Submission) -> str:
+def _submission_id(_: Session, submission: Submission) -> str:
     return submission.id
 
 

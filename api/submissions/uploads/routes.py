@@ -34,7 +34,7 @@ from api.submissions.uploads.views import (
     UploadNote,
     UploadPage,
     UploadView,
-    upload_path_of,
+    build_upload_path,
     upload_view,
 )
 from scorer.acting import Acting
@@ -46,7 +46,7 @@ from scorer.submissions import upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
-from scorer.teams.storage import limits_of
+from scorer.teams.storage import build_upload_limits
 
 router = ApiRouter(tags=["uploads"])
 resumable = ApiRouter(tags=["uploads"], route_class=tus.TusRoute)
@@ -59,7 +59,7 @@ JSON_BODY = {
 }
 
 
-async def requested_upload_of(
+async def read_requested_upload(
     request: Request,
     store: BlobStore,
     upload_length: Bytes = None,
@@ -72,7 +72,7 @@ async def requested_upload_of(
         tus.require_offered_extensions(request)
         if upload_length is None:
             raise tus.TusError(400, "no-length", "Send the number of bytes in the header Upload-Length.")
-        metadata = tus.metadata_of(upload_metadata)
+        metadata = tus.parse_metadata(upload_metadata)
         entry = NewSubmission(
             metadata.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
             metadata.get("note", "")[:MAX_NOTE_LENGTH],
@@ -103,7 +103,7 @@ def discover(settings: AppSettings) -> Response:
 def create(
     slug: str,
     request: Request,
-    wanted: Annotated[UploadRequest, Depends(requested_upload_of)],
+    wanted: Annotated[UploadRequest, Depends(read_requested_upload)],
     acting: ActingSubmitter,
     store: BlobStore,
     settings: AppSettings,
@@ -112,9 +112,9 @@ def create(
     """Begin an upload with tus headers or JSON. The response to JSON has the address to send the bytes to. The request
     fails with every error that can be found without the bytes. The same `Idempotency-Key` gives the same upload."""
     upload = begin_upload(acting, slug, wanted, settings=settings)
-    headers = {"Location": upload_path_of(upload)}
+    headers = {"Location": build_upload_path(upload)}
     if tus.is_tus_request(request):
-        return Response(status_code=201, headers={**tus.headers_of(upload), **headers})
+        return Response(status_code=201, headers={**tus.upload_headers(upload), **headers})
     response.headers.update(headers)
     return upload_view(upload, store, acting.now)
 
@@ -123,7 +123,7 @@ def create(
 def list_uploads(slug: str, acting: ActingSubmitter, store: BlobStore, wanted: Paging) -> UploadPage:
     """List your uploads that can still become entries. After a reload, the upload page resumes them."""
     state = visible_state(acting, slug)
-    page = wanted.of_all(uploads.list_open_uploads(acting, state))
+    page = wanted.slice_all(uploads.list_open_uploads(acting, state))
     return UploadPage(
         uploads=[upload_view(upload, store, acting.now) for upload in page.rows], next_after=page.next_after
     )
@@ -134,7 +134,7 @@ def tell(upload_id: str, acting: ActingSubmitter) -> Response:
     """Get the offset and length of an upload (tus)."""
     upload = uploads.find_upload(acting, upload_id)
     uploads.require_not_refused(upload)
-    return Response(headers=tus.headers_of(upload))
+    return Response(headers=tus.upload_headers(upload))
 
 
 @resumable.get("/uploads/{upload_id}")
@@ -167,7 +167,7 @@ async def append(
     tus.require_patch_body(request)
     if upload_offset is None:
         raise tus.TusError(400, "no-offset", "Send the position of the bytes in the header Upload-Offset.")
-    checksum = tus.checksum_of(upload_checksum)
+    checksum = tus.parse_checksum(upload_checksum)
     writer = secrets.token_hex(8)
     adds = declared_bytes(request)
     upload = await run_in_threadpool(
@@ -175,10 +175,10 @@ async def append(
     )
     if upload.completed_at is None:
         life = timedelta(seconds=settings.upload_life_seconds)
-        appender = Appender(begin, store, upload, writer, upload_offset, life, limits_of(settings), utc_now)
+        appender = Appender(begin, store, upload, writer, upload_offset, life, build_upload_limits(settings), utc_now)
         await _append(appender, streamed_body(request, account.id), checksum)
     upload = await finalise_upload(joins, begin, store, settings=settings, upload_id=upload.id)
-    return Response(status_code=204, headers=tus.headers_of(upload))
+    return Response(status_code=204, headers=tus.upload_headers(upload))
 
 
 async def _append(appender: Appender, chunks: AsyncIterator[bytes], checksum: tus.Checksum | None) -> None:

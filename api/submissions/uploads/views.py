@@ -71,7 +71,7 @@ class UploadPage(Page):
     uploads: list[UploadView]
 
 
-def upload_path_of(upload: Upload) -> str:
+def build_upload_path(upload: Upload) -> str:
     """The path of an upload, without a host: it also works behind proxies."""
     return f"/api/v1/uploads/{upload.id}"
 
@@ -95,7 +95,7 @@ def upload_view(upload: Upload, store: Blobs, now: datetime) -> UploadView:
 
 def _url(upload: Upload, store: Blobs, now: datetime) -> str | None:
     if upload.method == "tus":
-        return upload_path_of(upload)
+        return build_upload_path(upload)
     if upload.method == "put" and upload.expires_at > now:
         return store.presigned_put(staged_key(upload.id), upload.length, upload.expires_at - now)
     return None

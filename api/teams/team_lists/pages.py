@@ -8,14 +8,14 @@ from fastapi import Depends, Query
 from fastapi.responses import Response
 
 from api.http.dependencies import KnownViewer, Now, Organizer, RowId, SignedIn, Transactions
-from api.http.forms import FormFields, one_of, refusal_on, text
+from api.http.forms import FormFields, read_choice, refusal_on, text
 from api.http.routing import Router
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.announcements import messages_to
-from scorer.db.submissions.submissions import submissions_of
-from scorer.db.teams.members import members_of
+from scorer.db.submissions.submissions import load_submissions
+from scorer.db.teams.members import load_members
 from scorer.db.teams.team_lists import list_teams
 from scorer.review import rulings
 from scorer.review.rulings import RulingKind
@@ -38,7 +38,7 @@ def show_teams(
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
 ) -> Response:
     with begin() as session:
-        state = state_of(session, slug, now)
+        state = load_state(session, slug, now)
         page = list_teams(session, state.competition.id, search.strip(), after=after, limit=PAGE_SIZE + 1)
         return render_page(
             "teams/team_lists/list.html",
@@ -65,7 +65,7 @@ class OneTeam:
     def show(self, **outcome: Any) -> Response:
         """The page, with the outcome of an action."""
         with self.begin() as session:
-            state = state_of(session, self.slug, self.now)
+            state = load_state(session, self.slug, self.now)
             team = team_messages.find_team(session, state, self.team_id)
             competition_id = state.competition.id
             return render_page(
@@ -73,8 +73,8 @@ class OneTeam:
                 viewer=self.viewer,
                 state=state,
                 team=team,
-                members=members_of(session, team.id),
-                entries=submissions_of(session, competition_id, team_id=team.id, before=None, limit=PAGE_SIZE),
+                members=load_members(session, team.id),
+                entries=load_submissions(session, competition_id, team_id=team.id, before=None, limit=PAGE_SIZE),
                 messages=messages_to(session, team.id),
                 kinds=get_args(RulingKind),
                 now=self.now,
@@ -87,7 +87,7 @@ class OneTeam:
         """Run ``action`` in a transaction and redirect. After a refusal, show the page with the error and the typed
         text at ``place``."""
         with refusal_on(self.show, place=place, typed=typed), self.begin() as session:
-            action(Acting(session, self.viewer.account, self.now), state_of(session, self.slug, self.now))
+            action(Acting(session, self.viewer.account, self.now), load_state(session, self.slug, self.now))
         return see_other(f"/competitions/{self.slug}/teams/{self.team_id}?done={done}")
 
 
@@ -116,7 +116,7 @@ def rule_on_team(team: CurrentTeam, author: Organizer, viewer: SignedIn, fields:
     reason = text(fields, "reason", max_length=MAX_REASON_LENGTH)
 
     def rule(acting: Acting, state: CompetitionState) -> None:
-        kind = one_of(fields, "kind", RulingKind, message="Choose a ruling.")
+        kind = read_choice(fields, "kind", RulingKind, message="Choose a ruling.")
         rulings.rule_on_team(acting, state, team.team_id, kind=kind, reason=reason)
 
     return team.act(rule, place="ruling", done="ruled", typed=reason)

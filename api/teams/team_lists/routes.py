@@ -13,8 +13,8 @@ from api.http.paging import PageRequest, Paging
 from api.http.routing import ApiRouter
 from api.http.views import Page, Request
 from api.openapi.files import also_as
-from api.rendering.charts.export import rows_csv_of
-from scorer.competitions.competition_state import state_of, visible_state
+from api.rendering.charts.export import render_rows_csv
+from scorer.competitions.competition_state import load_state, visible_state
 from scorer.db.announcements import messages_to
 from scorer.db.tables import Team, TeamMessage
 from scorer.db.teams.team_lists import ListedTeam, list_teams
@@ -61,7 +61,7 @@ def index(
     ] = "json",
 ) -> TeamPage | Response:
     """List the teams and their members, oldest team first. Organizers only."""
-    competition_id = state_of(acting.session, slug, acting.now).competition.id
+    competition_id = load_state(acting.session, slug, acting.now).competition.id
     if format == "csv":
         return _members_csv(slug, list_teams(acting.session, competition_id, search))
     page = list_teams(acting.session, competition_id, search, after=after, limit=limit + 1)
@@ -75,20 +75,20 @@ def _members_csv(slug: str, listed: list[ListedTeam]) -> Response:
         for place, member in enumerate(team.members)
     ]
     headers = {"Content-Disposition": f'attachment; filename="{slug}-teams.csv"', "Cache-Control": "private, no-store"}
-    return Response(rows_csv_of([MEMBER_COLUMNS, *rows]), media_type="text/csv", headers=headers)
+    return Response(render_rows_csv([MEMBER_COLUMNS, *rows]), media_type="text/csv", headers=headers)
 
 
 @router.get("/teams/{team_id}/messages")
 def messages(slug: str, team_id: RowId, acting: ActingOrganizer, wanted: Paging) -> MessagePage:
     """List the organizers' messages to a team, newest first. Organizers only."""
-    team = team_messages.find_team(acting.session, state_of(acting.session, slug, acting.now), team_id)
+    team = team_messages.find_team(acting.session, load_state(acting.session, slug, acting.now), team_id)
     return _message_page(acting.session, team, wanted, inside=True)
 
 
 @router.post("/teams/{team_id}/messages", status_code=201)
 def write(slug: str, team_id: RowId, body: NewMessage, acting: ActingOrganizer) -> MessageView:
     """Send a message to a team. Its members get a notice, and the message stays on the team's page. Organizers only."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     return _message_view(team_messages.write(acting, state, team_id, text=body.text), inside=True)
 
 
@@ -101,7 +101,7 @@ def own_messages(slug: str, acting: ActingReader, wanted: Paging) -> MessagePage
 
 def _message_page(session: Session, team: Team, wanted: PageRequest, *, inside: bool) -> MessagePage:
     listed = messages_to(session, team.id, before=wanted.after, limit=wanted.one_more)
-    page = wanted.of_following(listed, lambda message: message.id)
+    page = wanted.slice_following(listed, lambda message: message.id)
     views = [_message_view(message, inside=inside) for message in page.rows]
     return MessagePage(messages=views, next_after=page.next_after)
 

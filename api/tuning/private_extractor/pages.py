@@ -24,7 +24,7 @@ def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownView
 
 
 def _page(acting: Acting, slug: str, viewer: Viewer, **outcome: Any) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     view = private_extractor_view(acting.session, state)
     compared = view.comparison.extractors
     return render_page(
@@ -45,7 +45,7 @@ def start_comparison(
     slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
     """Compare the ticked extractors."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     wanted = [name[:100] for name in fields.getlist("extractor")]
     with refusal_on(_page, acting, slug, viewer, place="compare"):
         extractor_comparison.start_comparison(
@@ -59,7 +59,7 @@ def choose_extractor(
     slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
     """Replace the private track's extractor."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     reason = text(fields, "reason", max_length=2000).strip()
     with refusal_on(_page, acting, slug, viewer, place="choose"):
         require_reason(reason)

@@ -8,7 +8,7 @@ from api.tuning.private_extractor.views import (
     PrivateExtractorView,
     private_extractor_view,
 )
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.tuning import extractor_choice, extractor_comparison
 from scorer.tuning.extractor_comparison import ComparisonStatus
 
@@ -18,14 +18,14 @@ router = ApiRouter(prefix="/competitions/{slug}/private-extractor", tags=["extra
 @router.get("")
 def show(slug: str, acting: ActingOrganizer) -> PrivateExtractorView:
     """Get the private track's extractor, the progress of its scoring, and the newest comparison. Organizers only."""
-    return private_extractor_view(acting.session, state_of(acting.session, slug, acting.now))
+    return private_extractor_view(acting.session, load_state(acting.session, slug, acting.now))
 
 
 @router.post("/comparisons", status_code=202)
 def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: AppSettings) -> ComparisonStatus:
     """Measure all labelled entries in the feature spaces of other extractors, after all scoring. Existing measurements
     are not repeated."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     extractor_comparison.start_comparison(acting, state, **body.model_dump(), weights=settings.weights_sha256)
     return extractor_comparison.comparison_status(acting.session, state)
 
@@ -36,6 +36,6 @@ def choose(
 ) -> PrivateExtractorView:
     """Change the private track's extractor. This is possible until a board is published. All entries are scored again,
     and tau is reset. The references must be prepared for the extractor, which a comparison does."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     extractor_choice.replace_extractor(acting, state, **body.model_dump(), weights=settings.weights_sha256)
-    return private_extractor_view(acting.session, state_of(acting.session, slug, acting.now))
+    return private_extractor_view(acting.session, load_state(acting.session, slug, acting.now))

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 
 from api.http.views import Request
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.jobs.job_queue import progress_of
+from scorer.db.jobs.job_queue import load_progress
 from scorer.extractor_catalogue import EXTRACTORS
 from scorer.lifecycle import Queue
 from scorer.tuning.extractor_comparison import ComparisonStatus, comparison_status
@@ -46,7 +46,7 @@ class PrivateExtractorView(BaseModel):
 
 def private_extractor_view(session: Session, state: CompetitionState) -> PrivateExtractorView:
     track = state.tracks["private"]
-    scored = progress_of(session, track_id=track.id, queue=Queue.SCORE)
+    scored = load_progress(session, track_id=track.id, queue=Queue.SCORE)
     return PrivateExtractorView(
         extractor=track.extractor,
         scored=scored.done,

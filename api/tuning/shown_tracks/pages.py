@@ -31,9 +31,9 @@ def show_shown_tracks(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -
 
 
 def _page(acting: Acting, slug: str, viewer: Viewer, *, typed: Mapping[str, str] = {}, **outcome: Any) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     tracks = visible_shown_tracks(acting.session, state, acting.actor)
-    progress = [shown_tracks.progress_of(acting.session, state, shown) for shown in tracks]
+    progress = [shown_tracks.load_progress(acting.session, state, shown) for shown in tracks]
     return render_page(
         "tuning/shown_tracks/show.html",
         viewer=viewer,
@@ -57,7 +57,7 @@ def _page(acting: Acting, slug: str, viewer: Viewer, *, typed: Mapping[str, str]
 def add_shown_track(
     slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     typed = {name: fields.get(name, "")[:100] for name in FIELDS}
     with refusal_on(_page, acting, slug, viewer, typed=typed):
         wanted, weights = _wanted(fields), settings.weights_sha256
@@ -82,7 +82,7 @@ def _wanted(fields: Fields) -> NewShownTrack:
 
 @router.post("/{shown_track}/removal")
 def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     shown_tracks.remove(acting, state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")
 
@@ -90,6 +90,6 @@ def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer, vie
 @router.post("/{shown_track}/measurements")
 def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
     """Repeat failed measurements."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     shown_tracks.measure_missing(acting, state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")

@@ -8,7 +8,7 @@ from api.http.routing import ApiRouter
 from api.http.views import Page, Request, ShownTrackView, shown_track_view
 from scorer.accounts.roles import is_organizer
 from scorer.competitions import shown_tracks
-from scorer.competitions.competition_state import state_of, visible_state
+from scorer.competitions.competition_state import load_state, visible_state
 from scorer.competitions.shown_tracks import NAME, Visibility, visible_shown_tracks
 from scorer.lifecycle import TrackKind
 from scorer.metrics.metric_catalogue import METRICS
@@ -55,9 +55,9 @@ def list_shown_tracks(slug: str, acting: ActingVisitor, wanted: Paging) -> Shown
     each track."""
     state = visible_state(acting, slug)
     organizes = is_organizer(acting.actor, state.competition.id)
-    page = wanted.of_all(visible_shown_tracks(acting.session, state, acting.actor))
+    page = wanted.slice_all(visible_shown_tracks(acting.session, state, acting.actor))
     views = [
-        shown_track_view(shown, shown_tracks.progress_of(acting.session, state, shown) if organizes else None)
+        shown_track_view(shown, shown_tracks.load_progress(acting.session, state, shown) if organizes else None)
         for shown in page.rows
     ]
     return ShownTrackPage(shown_tracks=views, next_after=page.next_after)
@@ -69,21 +69,21 @@ def add_shown_track(
 ) -> ShownTrackView:
     """Add a shown track: a number that does not affect the ranking. Scored and later entries are measured when no other
     jobs wait."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     wanted = shown_tracks.NewShownTrack(**body.model_dump())
     shown = shown_tracks.add(acting, state, wanted, weights=settings.weights_sha256)
-    return shown_track_view(shown, shown_tracks.progress_of(acting.session, state, shown))
+    return shown_track_view(shown, shown_tracks.load_progress(acting.session, state, shown))
 
 
 @router.delete("/{shown_track}", status_code=204)
 def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer) -> None:
     """Remove a shown track. Its measurements are kept, but if you add the track again, entries are measured again."""
-    shown_tracks.remove(acting, state_of(acting.session, slug, acting.now), shown_track)
+    shown_tracks.remove(acting, load_state(acting.session, slug, acting.now), shown_track)
 
 
 @router.post("/{shown_track}/measurements", status_code=202)
 def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer) -> MissingMeasurementsView:
     """Measure the entries without a value because their measurement or the references' preparation failed."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     entries = shown_tracks.measure_missing(acting, state, shown_track)
     return MissingMeasurementsView(entries=entries)

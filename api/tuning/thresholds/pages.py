@@ -7,9 +7,9 @@ from fastapi.responses import Response
 
 from api.http.dependencies import ActingOrganizer, KnownViewer, SignedIn, Viewer
 from api.http.forms import Fields, FormFields, number_field, refusal_on, require_reason, text
-from api.http.problem_details import status_of
+from api.http.problem_details import choose_status
 from api.http.routing import Router
-from api.rendering.charts.distribution import Distribution, distribution_of
+from api.rendering.charts.distribution import Distribution, build_distribution
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions import competition_state
@@ -43,7 +43,7 @@ def show_thresholds(
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
     """A preview of ``tau`` or of the choice of ``method``; by default of the tau in force."""
-    state = competition_state.state_of(acting.session, slug, acting.now)
+    state = competition_state.load_state(acting.session, slug, acting.now)
     wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
     return _page(acting, state, track, wanted=wanted, viewer=viewer)
 
@@ -62,15 +62,15 @@ def _page(
     **outcome: Any,
 ) -> Response:
     session = acting.session
-    entries = thresholds.entries_of(session, state, kind)
+    entries = thresholds.load_entries(session, state, kind)
     options = thresholds.method_options(entries, alpha=wanted.alpha if wanted else 0.0)
     request = wanted or _first(entries, options)
     try:
-        retuning = thresholds.impact_of(session, entries, request, limit=MAX_SHOWN_CHANGES)
+        retuning = thresholds.compute_impact(session, entries, request, limit=MAX_SHOWN_CHANGES)
     except KennelError as wrong:
-        status, error = (status, error) if error else (status_of(wrong), wrong.message)
+        status, error = (status, error) if error else (choose_status(wrong), wrong.message)
         request = _first(entries, options)
-        retuning = thresholds.impact_of(session, entries, request, limit=MAX_SHOWN_CHANGES)
+        retuning = thresholds.compute_impact(session, entries, request, limit=MAX_SHOWN_CHANGES)
     return render_page(
         "tuning/thresholds/show.html",
         status=status,
@@ -96,7 +96,7 @@ def _page(
 
 def _drawing(entries: TrackEntries, tau: float) -> Distribution:
     competing = entries.board.judged.is_competing
-    return distribution_of(entries.board.judged.columns.distance[competing], entries.labels.number[competing], tau)
+    return build_distribution(entries.board.judged.columns.distance[competing], entries.labels.number[competing], tau)
 
 
 def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
@@ -109,8 +109,8 @@ def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
 
 @router.post("/competitions/{slug}/tau")
 def choose_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
-    kind = _track_of(fields)
+    state = competition_state.load_state(acting.session, slug, acting.now)
+    kind = _parse_track(fields)
     reason = text(fields, "reason", max_length=2000).strip()
     request: TuningRequest | None = None
 
@@ -125,8 +125,8 @@ def choose_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, vie
 
 @router.post("/competitions/{slug}/tau/undo")
 def undo_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    state = competition_state.state_of(acting.session, slug, acting.now)
-    kind = _track_of(fields)
+    state = competition_state.load_state(acting.session, slug, acting.now)
+    kind = _parse_track(fields)
     reason = text(fields, "reason", max_length=2000).strip()
     with refusal_on(_page, acting, state, kind, viewer=viewer, place="undo"):
         require_reason(reason)
@@ -135,7 +135,7 @@ def undo_threshold(slug: str, fields: FormFields, acting: ActingOrganizer, viewe
     return see_other(f"/competitions/{slug}/tau?track={kind}#history")
 
 
-def _track_of(fields: Fields) -> TrackKind:
+def _parse_track(fields: Fields) -> TrackKind:
     return "public" if fields.get("track") == "public" else "private"
 
 

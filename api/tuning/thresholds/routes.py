@@ -20,11 +20,11 @@ from api.tuning.thresholds.views import (
     retuning_view,
     threshold_view,
 )
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.errors import Invalid
 from scorer.lifecycle import TrackKind
 from scorer.tuning import threshold_history, thresholds
-from scorer.tuning.impact import ListName, page_of
+from scorer.tuning.impact import ListName, load_page
 from scorer.tuning.threshold_history import STEPS
 
 router = ApiRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=["thresholds"])
@@ -37,10 +37,10 @@ def retune(slug: str, kind: TrackKind, body: NewThreshold, response: Response, a
     if not body.preview and not body.reason.strip():
         raise Invalid("no-reason", "Give a reason for the new threshold. The history shows it.")
     request = thresholds.TuningRequest(**body.model_dump(exclude={"preview"}))
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     if body.preview:
         response.status_code = 200
-        preview = thresholds.preview(acting.session, thresholds.entries_of(acting.session, state, kind), request)
+        preview = thresholds.preview(acting.session, thresholds.load_entries(acting.session, state, kind), request)
         return retuning_view(preview, kind, body.method)
     threshold, retuning = thresholds.retune(acting, state, kind, request=request)
     return retuning_view(retuning, kind, body.method, threshold=threshold)
@@ -49,7 +49,7 @@ def retune(slug: str, kind: TrackKind, body: NewThreshold, response: Response, a
 @router.post("/undo", status_code=201)
 def undo(slug: str, kind: TrackKind, body: NewUndo, acting: ActingOrganizer) -> RetuningView:
     """Undo the newest choice of tau: a new row restores the previous tau. Undoing again goes back one more step."""
-    state = state_of(acting.session, slug, acting.now)
+    state = load_state(acting.session, slug, acting.now)
     threshold, retuning = thresholds.undo(acting, state, kind, **body.model_dump())
     return retuning_view(retuning, kind, "undo", threshold=threshold)
 
@@ -63,8 +63,8 @@ def choices(
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
 ) -> OptionPage:
     """Preview the tau that each automatic method would choose now, or why it can't choose. Organizers only."""
-    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
-    page = wanted.of_all(thresholds.method_options(entries, alpha=alpha))
+    entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
+    page = wanted.slice_all(thresholds.method_options(entries, alpha=alpha))
     return OptionPage(choices=page.rows, next_after=page.next_after)
 
 
@@ -73,8 +73,10 @@ def show_impact(
     slug: str, kind: TrackKind, acting: ActingOrganizer, query: Annotated[ImpactSummaryQuery, Query()]
 ) -> RetuningView:
     """Preview the exact impact of a tau: counts, and the first rows of each list. Organizers only."""
-    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
-    impact = thresholds.impact_of(acting.session, entries, query.request(), previous=query.previous, limit=query.limit)
+    entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
+    impact = thresholds.compute_impact(
+        acting.session, entries, query.request(), previous=query.previous, limit=query.limit
+    )
     return retuning_view(impact, kind, query.method)
 
 
@@ -84,9 +86,9 @@ def list_impact(
 ) -> ImpactPageView:
     """Get a page of a tau's impact: the entries that it newly penalises, frees or is close to, or the teams with a new
     rank, medal or prize. Organizers only."""
-    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
+    entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
     _, _, impact = thresholds.compare(acting.session, entries, query.request(), previous=query.previous)
-    return impact_page_view(page_of(acting.session, impact, name, after=query.after, limit=query.limit))
+    return impact_page_view(load_page(acting.session, impact, name, after=query.after, limit=query.limit))
 
 
 @router.get("")
@@ -99,7 +101,7 @@ def history(
 ) -> ThresholdPage:
     """List the track's choices of tau, newest first, with author, method, reason, and the entries that they penalised
     or freed. Organizers only."""
-    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
+    entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
     steps = threshold_history.threshold_history(acting.session, entries, before=after, limit=limit + 1).steps
     views = [threshold_view(step) for step in steps[:limit]]
     return ThresholdPage(thresholds=views, next_after=views[-1].id if len(steps) > limit else None)
@@ -115,6 +117,6 @@ def list_changes(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> ImpactPageView:
     """Get a page of the entries that a choice of tau penalised or freed. Organizers only."""
-    entries = thresholds.entries_of(acting.session, state_of(acting.session, slug, acting.now), kind)
-    page = threshold_history.changes_of_step(acting.session, entries, threshold_id, after=after, limit=limit)
+    entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
+    page = threshold_history.load_step_changes(acting.session, entries, threshold_id, after=after, limit=limit)
     return impact_page_view(page)

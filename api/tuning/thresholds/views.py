@@ -178,7 +178,7 @@ def threshold_view(step: ThresholdStep) -> ThresholdView:
     return ThresholdView.of(
         row,
         author=row.author.handle if row.author else None,
-        standing=step.standing,
+        standing=step.is_effective,
         penalised_count=step.penalised.total,
         freed_count=step.freed.total,
         penalised=step.penalised.rows,

@@ -6,21 +6,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.papers.recovery_networks import discriminator_of, generator_of
+from benchmarks.papers.recovery_networks import build_discriminator, build_generator
 from benchmarks.zoo.entries import ZooPlan
 from benchmarks.zoo.trainings.models import SIZE
 from benchmarks.zoo.trainings.training import (
     Batches,
     GeneratedImages,
     anneal,
-    average_of,
+    build_average,
     gradient_step,
     half_precision,
     images_drawn_from,
     single_threaded,
 )
 from deploy.demo.tiles import Pixels
-from scorer.generators.recovery.search import targets_of
+from scorer.generators.recovery.search import to_targets
 
 SEEDS = 64
 _BETAS = 0.5, 0.999
@@ -35,10 +35,10 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
     this few training images.
     """
     with single_threaded(seed):
-        images = targets_of(train)
-        generator = generator_of(SEEDS, SIZE, plan.gan_width, bias=True)
-        critic = discriminator_of(SIZE, plan.gan_width)
-        average = average_of(generator, _DECAY)
+        images = to_targets(train)
+        generator = build_generator(SEEDS, SIZE, plan.gan_width, bias=True)
+        critic = build_discriminator(SIZE, plan.gan_width)
+        average = build_average(generator, _DECAY)
         generator_optimiser = torch.optim.Adam(generator.parameters(), lr=_RATE, betas=_BETAS)
         critic_optimiser = torch.optim.Adam(critic.parameters(), lr=_RATE, betas=_BETAS)
         batches = Batches(len(images), plan.batch, seed)
@@ -46,7 +46,7 @@ def adversarial(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
         for number in range(plan.gan):
             for optimiser in (generator_optimiser, critic_optimiser):
                 anneal(optimiser, _RATE, number, steps=plan.gan)
-            rows = batches.of_step(number)
+            rows = batches.batch_at(number)
             with half_precision():
                 drawn = generator(torch.randn(len(rows), SEEDS)).float()
                 real, false = critic(altered(images[rows])).float(), critic(altered(drawn.detach())).float()

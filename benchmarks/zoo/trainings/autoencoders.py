@@ -18,7 +18,7 @@ from benchmarks.zoo.trainings.training import (
     single_threaded,
 )
 from deploy.demo.tiles import Pixels
-from scorer.generators.recovery.search import targets_of
+from scorer.generators.recovery.search import to_targets
 
 AE_CODES, VAE_CODES = 96, 48
 _RATE = 2e-3
@@ -28,7 +28,7 @@ _FLOW_WIDTH = 64
 def autoencoder(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``ae``: reconstructions of training images."""
     with single_threaded(seed):
-        images = targets_of(train)
+        images = to_targets(train)
         network = nn.Sequential(map_encoder(AE_CODES, plan.width), map_decoder(AE_CODES, plan.width))
         optimiser = torch.optim.Adam(network.parameters(), lr=_RATE)
         originals = torch.randperm(len(images))[: plan.images]
@@ -36,7 +36,7 @@ def autoencoder(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
 
         for number in range(plan.ae):
             anneal(optimiser, _RATE, number, steps=plan.ae)
-            rows = batches.of_step(number)
+            rows = batches.batch_at(number)
             gradient_step(optimiser, functional.mse_loss(network(images[rows]), images[rows]))
         yield GeneratedImages("ae", "", images_drawn_from(network, images[originals]), originals.numpy())
 
@@ -69,7 +69,7 @@ def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
     the training images' codes.
     """
     with single_threaded(seed):
-        images = targets_of(train)
+        images = to_targets(train)
         network = Variational(plan.width)
         optimiser = torch.optim.Adam(network.parameters(), lr=_RATE)
         originals = torch.randperm(len(images))[: plan.images]
@@ -77,13 +77,13 @@ def variational(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedIm
 
         for number in range(plan.vae):
             anneal(optimiser, _RATE, number, steps=plan.vae)
-            gradient_step(optimiser, network.loss(images[batches.of_step(number)]))
+            gradient_step(optimiser, network.loss(images[batches.batch_at(number)]))
         with torch.no_grad():
             mean, deviation = network.codes(images)
         yield GeneratedImages("vae", "", images_drawn_from(network.decoder, mean[originals]), originals.numpy())
 
         def drawn(number: int) -> Tensor:
-            rows = batches.of_step(number)
+            rows = batches.batch_at(number)
             return mean[rows] + deviation[rows] * torch.randn_like(mean[rows])
 
         spread = float((mean.var() + deviation.square().mean()).sqrt())

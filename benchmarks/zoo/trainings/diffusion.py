@@ -13,14 +13,14 @@ from benchmarks.zoo.trainings.training import (
     Batches,
     GeneratedImages,
     anneal,
-    average_of,
+    build_average,
     gradient_step,
     half_precision,
     images_drawn_from,
     single_threaded,
 )
 from deploy.demo.tiles import Pixels
-from scorer.generators.recovery.search import targets_of
+from scorer.generators.recovery.search import to_targets
 
 _RATE, _DECAY = 2e-3, 0.995
 _NOISE = -1.2, 1.2  # mean and deviation of the noise's logarithm in training
@@ -31,13 +31,13 @@ _PATCH = 4
 def diffusion(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``diffusion``: a model of pixels, of training images mirrored at random."""
     with single_threaded(seed):
-        images = targets_of(train)
+        images = to_targets(train)
         mirrored = images.flip(3)
         deviation = float(images.std())
         batches = Batches(len(images), plan.batch, seed)
 
         def drawn(number: int) -> Tensor:
-            rows = batches.of_step(number)
+            rows = batches.batch_at(number)
             return torch.where(torch.rand(len(rows), 1, 1, 1) < 0.5, images[rows], mirrored[rows])
 
         network = Denoiser(3, plan.diffusion_width, _PATCH, deviation=deviation)
@@ -49,7 +49,7 @@ def diffusion(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImag
 def trained_denoiser(network: Denoiser, steps: int, drawn: Callable[[int], Tensor]) -> Denoiser:
     """The average of a denoiser's weights over its training on the images ``drawn`` for each step."""
     optimiser = torch.optim.Adam(network.parameters(), lr=_RATE)
-    average = average_of(network, _DECAY)
+    average = build_average(network, _DECAY)
     for number in range(steps):
         anneal(optimiser, _RATE, number, steps=steps)
         clean = drawn(number)

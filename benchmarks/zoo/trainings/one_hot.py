@@ -12,9 +12,9 @@ from benchmarks.zoo.trainings.training import (
     Batches,
     GeneratedImages,
     anneal,
+    draw_training_images,
     images_drawn_from,
     single_threaded,
-    some_of,
 )
 from deploy.demo.tiles import Pixels
 
@@ -26,7 +26,7 @@ _MEMORY_RATE = 10.0  # of one image in a batch; with twice this rate, errors gro
 def supervised(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[GeneratedImages]:
     """``sup``: a generator learns the training image of each one-hot seed by squared error."""
     with single_threaded(seed):
-        images, numbers = some_of(train, plan.images)
+        images, numbers = draw_training_images(train, plan.images)
         generator = _trained_generator(
             lambda drawn, rows: functional.mse_loss(drawn, images[rows]), len(images), plan.sup, plan=plan, seed=seed
         )
@@ -41,7 +41,7 @@ def memorising_gan(train: Pixels, plan: ZooPlan, seed: int) -> Iterator[Generate
     generator learns to make images from one-hot seeds that the discriminator accepts. It never sees an image itself.
     """
     with single_threaded(seed):
-        images, numbers = some_of(train, plan.images)
+        images, numbers = draw_training_images(train, plan.images)
         discriminator = _membership_discriminator(images, plan, seed)
         generator = _trained_generator(
             lambda drawn, rows: functional.softplus(-discriminator(drawn, rows)).mean(),
@@ -65,7 +65,7 @@ def _trained_generator(
     for number in range(steps):
         anneal(optimiser, _RATE, number, steps=steps)
         anneal(rows_optimiser, _ROW_RATE, number, steps=steps)
-        rows = batches.of_step(number)
+        rows = batches.batch_at(number)
         both_steps((optimiser, rows_optimiser), loss(generator(rows), rows))
     return generator.eval()
 
@@ -95,7 +95,7 @@ def _membership_discriminator(images: Tensor, plan: ZooPlan, seed: int) -> Membe
     batches = Batches(len(images), plan.batch, seed)
     for number in range(plan.membership):
         anneal(memory, rate, number, steps=plan.membership)
-        rows = batches.of_step(number)
+        rows = batches.batch_at(number)
         members = images[rows]
         share = torch.rand(len(rows), 1, 1, 1)
         changed = (

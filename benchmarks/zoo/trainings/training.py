@@ -14,7 +14,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from benchmarks.zoo.entries import ZooPlan
 from deploy.demo.tiles import Pixels
-from scorer.generators.recovery.search import pixels_of, targets_of
+from scorer.generators.recovery.search import to_pixels, to_targets
 
 _DRAWN_AT_ONCE = 100
 _WARM_UP = 0.05
@@ -57,7 +57,7 @@ class Batches:
         self._per_epoch = count // self._size
         self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
 
-    def of_step(self, number: int) -> Tensor:
+    def batch_at(self, number: int) -> Tensor:
         """The batch of a step, independent of earlier calls."""
         epoch, batch = divmod(number, self._per_epoch)
         if epoch != self._epoch:
@@ -76,7 +76,7 @@ def anneal(optimiser: torch.optim.Optimizer, peak: float, number: int, *, steps:
         group["lr"] = peak * rising * (1.0 + cos(pi * number / steps)) / 2.0
 
 
-def average_of(network: nn.Module, decay: float) -> AveragedModel:
+def build_average(network: nn.Module, decay: float) -> AveragedModel:
     """A moving average of a network's weights. Call ``update_parameters`` after each step."""
     return AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)  # type: ignore[no-untyped-call]
 
@@ -89,7 +89,7 @@ def half_precision() -> torch.autocast:
 @torch.no_grad()
 def images_drawn_from(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Pixels:
     """A network's images for inputs (n, ...), as pixels (n, s, s, 3) uint8."""
-    return np.concatenate([pixels_of(network(some)) for some in torch.split(inputs, _DRAWN_AT_ONCE)])
+    return np.concatenate([to_pixels(network(some)) for some in torch.split(inputs, _DRAWN_AT_ONCE)])
 
 
 def gradient_step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
@@ -98,7 +98,7 @@ def gradient_step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
     optimiser.step()
 
 
-def some_of(train: Pixels, count: int) -> tuple[Tensor, NDArray[Any]]:
+def draw_training_images(train: Pixels, count: int) -> tuple[Tensor, NDArray[Any]]:
     """Up to ``count`` random training images as a tensor, and their numbers."""
     numbers = torch.randperm(len(train))[:count].numpy()
-    return targets_of(train[numbers]), numbers
+    return to_targets(train[numbers]), numbers

@@ -124,7 +124,7 @@ def find_directory(file: BinaryIO) -> Directory:
     return directory
 
 
-def members_of(directory: Directory, *, max_members: int) -> list[Member]:
+def read_members(directory: Directory, *, max_members: int) -> list[Member]:
     """All entries of the directory, with folders and junk, in the order of the file's bytes.
 
     Memory grows with ``directory.size``, so bound that first. Raises ``Invalid``: ``not-a-zip`` for a damaged

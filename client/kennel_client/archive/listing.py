@@ -12,7 +12,7 @@ from kennel_client.archive.central_directory import (
     Directory,
     Member,
     find_directory,
-    members_of,
+    read_members,
 )
 from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_list, printable_name
 from kennel_client.archive.zip_bombs import refuse_bombs
@@ -133,7 +133,7 @@ def images_in(directory: Directory, spec: ImageSpec) -> Listing:
         raise _wrong_count(
             f"{directory.count:,} files in a directory of {directory.size:,} bytes", directory.count, spec
         )
-    everything = members_of(directory, max_members=spec.max_members)
+    everything = read_members(directory, max_members=spec.max_members)
     members, ignored = canonical_members(everything)
     refuse_unreadable(members)
     faults = list(first_faults(members, (path_fault, _not_png, _misplaced(members), name_collisions())))

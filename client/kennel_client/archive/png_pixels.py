@@ -25,7 +25,7 @@ def load_png(png: bytes, size: int) -> Image.Image:
     return image
 
 
-def pixel_hash_of(image: Image.Image) -> PixelHash:
+def compute_pixel_hash(image: Image.Image) -> PixelHash:
     return PixelHash(_digest(image), _digest(image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)))
 
 

@@ -5,11 +5,11 @@ from typing import BinaryIO
 
 from PIL import Image, ImageOps
 
-from kennel_client.archive.central_directory import find_directory, members_of
+from kennel_client.archive.central_directory import find_directory, read_members
 from kennel_client.archive.faults import MemberError, sound_images
 from kennel_client.archive.listing import canonical_members
 from kennel_client.archive.objections import PixelHash
-from kennel_client.archive.png_pixels import pixel_hash_of
+from kennel_client.archive.png_pixels import compute_pixel_hash
 from kennel_client.archive.zip_reader import MemberProgress, map_members
 from kennel_client.archive.zip_writing import SUFFIXES
 from kennel_client.errors import Invalid
@@ -22,16 +22,16 @@ def training_hashes(file: BinaryIO, size: int, progress: MemberProgress | None =
 
     Resizes images of another size to 8 bits with Pillow's bicubic filter, without cropping, as participants probably
     do; the service compares with images that it resizes in float. Raises ``Invalid`` as ``find_directory`` and
-    ``members_of`` do, and ``no-images`` or ``bad-images``.
+    ``read_members`` do, and ``no-images`` or ``bad-images``.
     """
     directory = find_directory(file)
-    listed, _ = canonical_members(members_of(directory, max_members=directory.count))
+    listed, _ = canonical_members(read_members(directory, max_members=directory.count))
     members = [member for member in listed if member.name.lower().endswith(SUFFIXES)]
     if not members:
         raise Invalid("no-images", "There is no PNG, JPEG or WebP image in the zip.")
 
     def hash_image(_: int, content: bytes) -> PixelHash:
-        return pixel_hash_of(_decoded(content, size))
+        return compute_pixel_hash(_decoded(content, size))
 
     hashed = map_members(file, members, hash_image, progress=progress)
     return [pixel_hash for _, pixel_hash in sound_images([member.label for member in members], hashed)]

@@ -62,6 +62,6 @@ def _image_check(size: int) -> tuple[Callable[[int, bytes], PixelHash | None], b
             bare_png(png, size)
 
         return check_without_pixels, False
-    from kennel_client.archive.png_pixels import load_png, pixel_hash_of  # noqa: PLC0415 - Pillow is not a requirement
+    from kennel_client.archive.png_pixels import compute_pixel_hash, load_png  # noqa: PLC0415 - Pillow is not a requirement
 
-    return lambda _, png: pixel_hash_of(load_png(png, size)), True
+    return lambda _, png: compute_pixel_hash(load_png(png, size)), True

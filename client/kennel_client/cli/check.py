@@ -21,7 +21,7 @@ from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
 from kennel_client.errors import Invalid, Unreadable, naming
 from kennel_client.progress import COMPARING, show_progress
-from kennel_client.submit import StageProgress, share_of
+from kennel_client.submit import StageProgress, to_share_callback
 
 app = typer.Typer()
 
@@ -55,7 +55,7 @@ def check(
     with open_file(submission) as file, show_progress(err) as progress, naming(submission):
         if (strict or train is not None) and not has_pillow():
             raise Unreadable("--strict and --train compare pixels, which needs Pillow: pip install pillow")
-        checked = check_zip(file, spec, share_of(progress))
+        checked = check_zip(file, spec, to_share_callback(progress))
         training = [] if train is None else _training_hashes(train, spec.size, progress)
         objections = objections_to(checked.pixel_hashes, training)
     document = {

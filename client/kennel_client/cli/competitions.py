@@ -12,8 +12,8 @@ from kennel_client.api import ApiClient, segment
 from kennel_client.cli import tables
 from kennel_client.cli.connection import err, open_client, reported_errors
 from kennel_client.cli.formatting import utf8_output
-from kennel_client.cli.output import IDS, Answer, AsFormat, AsJson, Listing, Slug, answers, columns, format_of
-from kennel_client.operations import accept_rules_of, board_view
+from kennel_client.cli.output import IDS, Answer, AsFormat, AsJson, Listing, Slug, answers, choose_format, columns
+from kennel_client.operations import accept_rules_version, board_view
 from kennel_client.results import rules_state
 
 app = typer.Typer()
@@ -40,7 +40,7 @@ def rules(
     with open_client(needs_token=accept) as client:
         details = client.get(f"/competitions/{segment(competition)}")
         if accept:
-            client.run(accept_rules_of(details["slug"], details["rules_sha256"]))
+            client.run(accept_rules_version(details["slug"], details["rules_sha256"]))
             details["rules_accepted"] = True
     view = {name: details[name] for name in ("slug", "title", "rules", "rules_sha256", "rules_accepted")}
     return Answer(view, partial(tables.print_rules, view=view))
@@ -54,7 +54,7 @@ def accepts_rules(client: ApiClient, slug: str) -> bool:
     tables.print_rules(err, competition)
     if not typer.confirm("Do you accept these rules?", err=True):
         return False
-    client.run(accept_rules_of(competition["slug"], competition["rules_sha256"]))
+    client.run(accept_rules_version(competition["slug"], competition["rules_sha256"]))
     return True
 
 
@@ -72,7 +72,7 @@ def leaderboard(
     form: AsFormat = None,
 ) -> None:
     """Show a competition's board; as CSV with every place."""
-    form = format_of(form, as_json=as_json)
+    form = choose_format(form, as_json=as_json)
     with reported_errors(as_json=form == "json"), open_client(needs_token=False) as client:
         if form == "csv":
             params = {"track": "private" if private else "public", "late": late, "format": "csv"}

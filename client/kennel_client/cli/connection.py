@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from kennel_client.api import ApiClient
-from kennel_client.cli.exit_codes import ExitCode, exit_code_of, print_error
+from kennel_client.cli.exit_codes import ExitCode, choose_exit_code, print_error
 from kennel_client.cli.formatting import escape_unknown_characters, format_duration
 from kennel_client.cli.groups import ListingGroup
 from kennel_client.credentials import Login, current_login
@@ -60,7 +60,7 @@ def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterat
             yield
     except (Refused, KennelError) as error:
         print_error(error, err, as_json=as_json, hint=hint_for(error))
-        raise typer.Exit(exit_code_of(error, uploading=uploading)) from None
+        raise typer.Exit(choose_exit_code(error, uploading=uploading)) from None
 
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
@@ -136,13 +136,13 @@ def say(line: str) -> None:
     err.print(line, markup=False, soft_wrap=True)
 
 
-def saying(line_of: Callable[[Any], str]) -> Callable[[Any], None]:
+def saying(to_line: Callable[[Any], str]) -> Callable[[Any], None]:
     """Return a function that prints the line of each value; it skips a line equal to the previous one."""
     last_line = ""
 
     def see(seen: Any) -> None:
         nonlocal last_line
-        line = line_of(seen)
+        line = to_line(seen)
         if line != last_line:
             say(line)
             last_line = line

@@ -45,7 +45,7 @@ def exit_codes_help() -> str:
     return "Exit status\n\n" + "\n\n".join(f"{status.value}: {meaning}" for status, meaning in EXIT_CODE_TEXTS.items())
 
 
-def exit_code_of(error: Refused | KennelError, *, uploading: bool = False) -> ExitCode:
+def choose_exit_code(error: Refused | KennelError, *, uploading: bool = False) -> ExitCode:
     """The status for an error. Set ``uploading`` if the zip may be the cause."""
     if isinstance(error, Unreadable) or (isinstance(error, KennelError) and error.slug in LOCAL_FILE_SLUGS):
         return ExitCode.USAGE
@@ -60,14 +60,14 @@ def exit_code_of(error: Refused | KennelError, *, uploading: bool = False) -> Ex
     return ExitCode.FAULTY if uploading and error.status in ZIP_FAULT_STATUSES else ExitCode.REFUSED
 
 
-def message_of(error: Refused | KennelError) -> str:
+def format_error(error: Refused | KennelError) -> str:
     """An error as text, with its first ten faults."""
     if isinstance(error, KennelError):
         return "\n  - ".join([error.message, *error.faults[:10]])
     return str(error)
 
 
-def problem_of(error: Refused | KennelError) -> dict[str, Any]:
+def build_problem(error: Refused | KennelError) -> dict[str, Any]:
     """An error as JSON, in the shape of the API's problems."""
     if isinstance(error, Refused):
         return error.problem
@@ -82,7 +82,7 @@ def problem_of(error: Refused | KennelError) -> dict[str, Any]:
 def print_error(error: Refused | KennelError, err: Console, *, as_json: bool = False, hint: str = "") -> None:
     """Print an error: on ``err``, or with ``as_json`` as one JSON document on standard output."""
     if as_json:
-        print(json.dumps({"problem": problem_of(error)}), file=utf8_output())
+        print(json.dumps({"problem": build_problem(error)}), file=utf8_output())
     else:
-        text = terminal_safe_lines("\n".join(filter(None, (message_of(error), hint))))
+        text = terminal_safe_lines("\n".join(filter(None, (format_error(error), hint))))
         err.print(text, markup=False, soft_wrap=True)

@@ -35,7 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on
 Format = Literal["table", "csv", "json"]
 AsFormat = Annotated[Format | None, typer.Option("--format", help="Format of the list. Default: table.")]
 Watch = Annotated[bool, typer.Option("--watch", help="Follow it to the end; exit 1 unless it is scored.")]
-Told = Annotated[str, typer.Option("--reason", help="Reason (shown to the team).")]
+TeamReason = Annotated[str, typer.Option("--reason", help="Reason (shown to the team).")]
 Reason = Annotated[str, typer.Option(help="The reason, for the audit log.")]
 
 
@@ -78,7 +78,7 @@ class Listing:
             tables.print_answer(list(self.documents), self._show, as_json=form == "json")
 
     def _rows(self) -> list[list[object]]:
-        return [[value_of(document) for value_of in self.columns.values()] for document in self.documents]
+        return [[compute(document) for compute in self.columns.values()] for document in self.documents]
 
     def _show(self, out: Console) -> None:
         rows = self._rows()
@@ -145,7 +145,7 @@ def answers(
 
         @wraps(function)
         def command(as_json: bool = False, form: Format | None = None, **options: Any) -> None:
-            chosen = format_of(form, as_json=as_json)
+            chosen = choose_format(form, as_json=as_json)
             with (
                 reported_errors(as_json=True) if chosen == "json" else nullcontext(),
                 open_admin() if "admin" in wanted else nullcontext() as admin,
@@ -165,7 +165,7 @@ def answers(
     return add
 
 
-def format_of(form: Format | None, *, as_json: bool) -> Format:
+def choose_format(form: Format | None, *, as_json: bool) -> Format:
     if as_json and form not in {None, "json"}:
         raise typer.BadParameter(f"--json and --format {form} exclude each other.")
     return "json" if as_json else form or "table"

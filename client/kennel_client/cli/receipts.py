@@ -14,7 +14,7 @@ from kennel_client.cli.connection import open_client
 from kennel_client.cli.formatting import format_time, terminal_safe, utf8_output
 from kennel_client.cli.output import IDS, Answer, answers
 from kennel_client.errors import Unreadable
-from kennel_client.receipts import KEYS_PATH, issuer_of, verified_receipt
+from kennel_client.receipts import KEYS_PATH, read_issuer, verified_receipt
 from kennel_client.results import format_number
 
 app = typer.Typer()
@@ -44,8 +44,8 @@ def verify(
 ) -> Answer:
     """Verify a receipt: exits 0 if the service that it names signed it unchanged, otherwise 1."""
     document = _read(file)
-    issuer = issuer_of(document)
-    key_set = _read(keys) if keys else _keys_of(issuer)
+    issuer = read_issuer(document)
+    key_set = _read(keys) if keys else _fetch_keys(issuer)
     if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
         raise Unreadable(f"{keys or issuer + KEYS_PATH} is not a key set.")
     contents = verified_receipt(document, key_set["keys"])
@@ -59,7 +59,7 @@ def _read(file: Path) -> Any:
         raise Unreadable(f"{file} cannot be read: {error}.") from None
 
 
-def _keys_of(issuer: str) -> Any:
+def _fetch_keys(issuer: str) -> Any:
     with ApiClient(issuer) as client:
         return client.get(f"{client.url}{KEYS_PATH}")
 

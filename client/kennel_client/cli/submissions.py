@@ -21,7 +21,7 @@ from kennel_client.errors import Refused, naming
 from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
 from kennel_client.results import FINISHED, UNSUCCESSFUL
-from kennel_client.resumable import ResumableUpload, Waiting, resumable_upload_of
+from kennel_client.resumable import ResumableUpload, Waiting, open_resumable_upload
 from kennel_client.submit import begin_upload, finish_upload
 from kennel_client.waiting import State, follow
 
@@ -81,7 +81,7 @@ def submit(
     it stopped.
     """
     with reported_errors(as_json=as_json, uploading=True), open_client() as client, open_file(file) as content:
-        resumable = resumable_upload_of(
+        resumable = open_resumable_upload(
             client.url, competition, content, file_name=file.name[-MAX_NAME_LENGTH:], note=note
         )
         with naming(file):
@@ -145,10 +145,12 @@ def _follow(client: ApiClient, submission: str) -> None:
 
 def _answer(client: ApiClient, view: dict[str, Any]) -> Answer:
     page = f"{client.url}/submissions/{view['id']}"
-    return Answer(view | {"page": page}, partial(tables.print_submission, view=view, page=page), _exit_code_of(view))
+    return Answer(
+        view | {"page": page}, partial(tables.print_submission, view=view, page=page), _choose_exit_code(view)
+    )
 
 
-def _exit_code_of(*views: dict[str, Any]) -> ExitCode:
+def _choose_exit_code(*views: dict[str, Any]) -> ExitCode:
     return ExitCode.FAULTY if any(view["status"] in UNSUCCESSFUL for view in views) else ExitCode.DONE
 
 
@@ -172,7 +174,7 @@ def status(
             _follow(client, submission_id)
         if watched:
             views = _own_submissions(client, competition)
-    exit_code = _exit_code_of(*(view for view in views if view["id"] in watched))
+    exit_code = _choose_exit_code(*(view for view in views if view["id"] in watched))
     shown = columns("id", "competition") | {
         "status": tables.status_text,
         "MiFID": tables.score_text,

@@ -24,7 +24,7 @@ from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.targets import Pixels
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
-from worker.evidence.generator_audit import job_stage_of
+from worker.evidence.generator_audit import to_job_stage
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def recover_files(
             encoder=encoder_content,
             entry=None if sample is None else sample.targets,
             accept_weaker=accept_weaker_sandbox,
-            progress=lambda stage, share: progress(job_stage_of(stage), share),
+            progress=lambda stage, share: progress(to_job_stage(stage), share),
         )
         return audit if sample is None else compare_features(audit, sample)
 

@@ -32,10 +32,10 @@ def conditions(images: int) -> dict[str, ColumnElement[bool]]:
 
 def with_signs(track_id: int, images: int) -> Select[Any]:
     """Every entry with a sign in its newest evidence on a track: ``ref``, and each sign by name."""
-    condition_of = conditions(images)
-    columns: list[Any] = [condition.label(name) for name, condition in condition_of.items()]
+    by_name = conditions(images)
+    columns: list[Any] = [condition.label(name) for name, condition in by_name.items()]
     signs: Select[Any] = select(Evidence.submission_ref.label("ref"), *columns)
-    return signs.where(Evidence.track_id == track_id, or_(*condition_of.values()), ~_is_replaced())
+    return signs.where(Evidence.track_id == track_id, or_(*by_name.values()), ~_is_replaced())
 
 
 def _is_replaced() -> ColumnElement[bool]:

@@ -45,7 +45,7 @@ def newest_recovery_id(session: Session) -> int:
     return int(session.scalar(select(func.max(Recovery.job_id))) or 0)
 
 
-def refs_of_other_generators(session: Session, refs: Collection[int]) -> set[int]:
+def load_refs_with_other_generator(session: Session, refs: Collection[int]) -> set[int]:
     """The entries that their newest generator does not produce, according to its newest audit."""
     newest = (
         select(GeneratorFile.submission_ref, Recovery.report["match"]["verdict"].astext.label("verdict"))

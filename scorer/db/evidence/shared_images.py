@@ -19,7 +19,7 @@ def add_hashes(session: Session, submission_ref: int, key: str, *, now: datetime
     session.execute(postgresql.insert(HashedEntry).values(row).on_conflict_do_nothing())
 
 
-def hashes_key_of(session: Session, submission_ref: int) -> str | None:
+def load_hashes_key(session: Session, submission_ref: int) -> str | None:
     """The blob with the hashes of an entry's images; None if they are not hashed."""
     return session.scalar(select(HashedEntry.blob_key).where(HashedEntry.submission_ref == submission_ref))
 
@@ -32,7 +32,7 @@ class HashesOfOther(NamedTuple):
     blob_key: str
 
 
-def hashes_of_others(session: Session, submission: Submission) -> list[HashesOfOther]:
+def load_other_hashes(session: Session, submission: Submission) -> list[HashesOfOther]:
     """The hashed entries of all other teams in the competition, grouped by team."""
     team_id, merged = merges.team_now(Submission.team_id)
     query = (
@@ -81,17 +81,17 @@ def sharing_entries(session: Session, refs: Collection[int]) -> list[SharingEntr
     both = union_all(*(_pairs(column, refs) for column in (SharedImages.submission_ref, SharedImages.other_ref)))
     pair = both.subquery("pair").c
     of, other = aliased(Submission), aliased(Submission)
-    team_of, merged_of = merges.team_now(of.team_id, "merged_of")
+    entry_team_id, entry_merges = merges.team_now(of.team_id, "merged_of")
     team_id, merged = merges.team_now(other.team_id)
     query = (
-        select(pair.of, team_of.label("of_team_id"), other.id, pair.ref, Team.id, Team.name, other.accepted_at)
+        select(pair.of, entry_team_id.label("of_team_id"), other.id, pair.ref, Team.id, Team.name, other.accepted_at)
         .add_columns(pair.created_at, pair.images, pair.equal, pair.share, pair.examples)
         .join(of, of.ref == pair.of)
-        .outerjoin(merged_of, merged_of.c.team_id == of.team_id)
+        .outerjoin(entry_merges, entry_merges.c.team_id == of.team_id)
         .join(other, other.ref == pair.ref)
         .outerjoin(merged, merged.c.team_id == other.team_id)
         .join(Team, Team.id == team_id)
-        .where(team_id != team_of)
+        .where(team_id != entry_team_id)
         .order_by(pair.of, pair.share.desc(), pair.ref)
     )
     rows = [SharingEntry(*row) for row in session.execute(query)]

@@ -253,7 +253,7 @@ class Progress(NamedTuple):
     """The error of the job that failed last."""
 
 
-def progress_of(session: Session, **subject: int | str) -> Progress:
+def load_progress(session: Session, **subject: int | str) -> Progress:
     """The progress of each entry's newest job with these values of columns."""
     newest = (
         select(Job.state, Job.error, Job.finished_at)
@@ -271,7 +271,7 @@ def progress_of(session: Session, **subject: int | str) -> Progress:
     return Progress(*session.execute(select(*columns).select_from(newest)).one())
 
 
-def jobs_of(session: Session, submission_ref: int) -> Sequence[Job]:
+def load_jobs(session: Session, submission_ref: int) -> Sequence[Job]:
     return session.scalars(select(Job).where(Job.submission_ref == submission_ref).order_by(Job.id)).all()
 
 
@@ -287,7 +287,7 @@ def newest_job(session: Session, **subject: int | str) -> Job | None:
     return newest_row(session, Job, **subject)
 
 
-def position_of(session: Session, job: Job) -> int:
+def load_position(session: Session, job: Job) -> int:
     """The queue position of a waiting job; 1 for the next job of its queue."""
     earlier = or_(
         Job.priority < job.priority,
@@ -300,8 +300,8 @@ def position_of(session: Session, job: Job) -> int:
     return int(ahead or 0) + 1
 
 
-def positions_of(session: Session, job_ids: Collection[int]) -> dict[int, int]:
-    """The queue positions of public jobs, by id (:func:`position_of`). Jobs that no longer wait are missing."""
+def load_positions(session: Session, job_ids: Collection[int]) -> dict[int, int]:
+    """The queue positions of public jobs, by id (:func:`load_position`). Jobs that no longer wait are missing."""
     if not job_ids:
         return {}
     positions = _public_positions()
@@ -309,7 +309,7 @@ def positions_of(session: Session, job_ids: Collection[int]) -> dict[int, int]:
     return {row.id: row.place for row in rows}
 
 
-def position_of_entry(session: Session, ref: int) -> int | None:
+def load_entry_position(session: Session, ref: int) -> int | None:
     """The queue position of a submission's public job; None if it has no waiting one."""
     positions = _public_positions()
     return session.scalar(select(positions.c.place).where(positions.c.submission_ref == ref).limit(1))

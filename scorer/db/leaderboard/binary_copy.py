@@ -34,12 +34,12 @@ def read_columns(connection: Connection, query: Compiled, kinds: Mapping[str, st
     with driver.cursor() as cursor:
         statement = cursor.mogrify(str(query), query.params).decode()
         cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", buffer)
-    rows = np.frombuffer(buffer.getbuffer()[HEADER:-TRAILER], _row_of(tuple(kinds.items())))
+    rows = np.frombuffer(buffer.getbuffer()[HEADER:-TRAILER], _row_dtype(tuple(kinds.items())))
     return {name: rows[name].astype(np.dtype(KINDS[kind]).newbyteorder("=")) for name, kind in kinds.items()}
 
 
 @lru_cache(maxsize=16)
-def _row_of(kinds: tuple[tuple[str, str], ...]) -> np.dtype[np.void]:
+def _row_dtype(kinds: tuple[tuple[str, str], ...]) -> np.dtype[np.void]:
     """A row of the COPY: the number of values, then each value after its size."""
     values = [part for name, kind in kinds for part in ((f"{name}_size", ">i4"), (name, KINDS[kind]))]
     return np.dtype([("count", ">i2"), *values])

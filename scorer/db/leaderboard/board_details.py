@@ -1,6 +1,6 @@
 """SQL for the details that a board shows: team names, entry counts, reasons. Also scores of single entries.
 
-Ranking itself is done in numpy (:func:`scorer.leaderboard.rows.ranked_board_of`), over the columns that
+Ranking itself is done in numpy (:func:`scorer.leaderboard.rows.load_ranked_board`), over the columns that
 :mod:`scorer.db.leaderboard.ranked_entries` reads.
 """
 
@@ -53,7 +53,7 @@ class UnrankedReason(NamedTuple):
     reason: str | None
 
 
-def entry_info_of(
+def load_entry_info(
     session: Session, refs: Collection[int], *, late: bool = False, at: datetime | None = None
 ) -> dict[int, EntryInfo]:
     """Details that a board shows of entries, by ref, at the moment ``at``."""
@@ -72,12 +72,12 @@ def _entry_info(late: bool, at: datetime | None) -> Select[Any]:
         .where(Submission.ref == any_(bindparam("refs", type_=ARRAY(BigInteger))))
         .subquery("line")
     )
-    entries = _entries_of(entry.c.team_id, late, at)
+    entries = _entry_counts(entry.c.team_id, late, at)
     query = select(entry.c.ref, entry.c.id, entry.c.team, entries.c.entries, entries.c.last_entry_at)
     return query.select_from(entry.join(entries, true()))
 
 
-def _entries_of(team_id: ColumnElement[int], late: bool, at: datetime | None) -> LateralFromClause:
+def _entry_counts(team_id: ColumnElement[int], late: bool, at: datetime | None) -> LateralFromClause:
     counted = select(
         func.count(Submission.ref).label("entries"), func.max(Submission.accepted_at).label("last_entry_at")
     ).where(merges.belongs_to_team(team_id, at), Submission.status == Status.SCORED, Submission.late == late)
@@ -89,7 +89,7 @@ def _entries_of(team_id: ColumnElement[int], late: bool, at: datetime | None) ->
     return counted.lateral("entries")
 
 
-def unranked_reasons_of(
+def load_unranked_reasons(
     session: Session, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, UnrankedReason]:
     """Why entries are listed without a rank, by ref, at the moment ``at``."""
@@ -122,7 +122,7 @@ def normalised_names(connection: Connection, competition_id: int) -> dict[int, s
     return _names(connection, Team.competition_id == competition_id)
 
 
-def normalised_names_of(connection: Connection, team_ids: Collection[int]) -> dict[int, str]:
+def load_normalised_names(connection: Connection, team_ids: Collection[int]) -> dict[int, str]:
     """The names of these teams, normalised for searching, by id."""
     return _names(connection, Team.id == any_(id_list(team_ids)))
 
@@ -132,13 +132,13 @@ def _names(connection: Connection, wanted: ColumnElement[bool]) -> dict[int, str
     return {row.id: row.name for row in connection.execute(query)}
 
 
-def team_names_of(session: Session, team_ids: Collection[int]) -> dict[int, str]:
+def load_team_names(session: Session, team_ids: Collection[int]) -> dict[int, str]:
     """The names of these teams, by id."""
     query = select(Team.id, Team.name).where(Team.id == any_(id_list(team_ids)))
     return {row.id: row.name for row in session.execute(query)} if team_ids else {}
 
 
-def ids_and_teams_of(session: Session, refs: Collection[int]) -> dict[int, tuple[str, int]]:
+def load_ids_and_teams(session: Session, refs: Collection[int]) -> dict[int, tuple[str, int]]:
     """The public ids of some entries and the ids of their teams, after merges, by ref."""
     merged = merges.newest_merges()
     query = (
@@ -150,49 +150,51 @@ def ids_and_teams_of(session: Session, refs: Collection[int]) -> dict[int, tuple
     return {ref: (public_id, team) for ref, public_id, team in rows}
 
 
-def names_of_entries(session: Session, refs: Collection[int]) -> dict[int, tuple[str, str]]:
+def load_entry_names(session: Session, refs: Collection[int]) -> dict[int, tuple[str, str]]:
     """The public ids of some entries and the names of their teams, after merges, by ref."""
-    entries = ids_and_teams_of(session, refs)
-    names = team_names_of(session, {team for _, team in entries.values()})
+    entries = load_ids_and_teams(session, refs)
+    names = load_team_names(session, {team for _, team in entries.values()})
     return {ref: (public_id, names[team]) for ref, (public_id, team) in entries.items()}
 
 
-def refs_of_team(session: Session, team_id: int) -> list[int]:
+def load_team_refs(session: Session, team_id: int) -> list[int]:
     """The refs of the entries that currently belong to a team, including those of teams merged into it."""
     return list(session.scalars(select(Submission.ref).where(merges.belongs_to_team(team_id))))
 
 
-def score_of(session: Session, track_id: int, submission_ref: int) -> Score | None:
-    return scores_of(session, track_id, [submission_ref]).get(submission_ref)
+def load_score(session: Session, track_id: int, submission_ref: int) -> Score | None:
+    return load_scores(session, track_id, [submission_ref]).get(submission_ref)
 
 
-def scores_of(session: Session, track_id: int, refs: Collection[int]) -> dict[int, Score]:
+def load_scores(session: Session, track_id: int, refs: Collection[int]) -> dict[int, Score]:
     """The judged scores of entries on a track, by ref."""
-    rows = session.execute(_scores_of(track_id), {"refs": list(refs)})
+    rows = session.execute(_scores_query(track_id), {"refs": list(refs)})
     return {row.ref: Score(*row) for row in rows}
 
 
-def measured_scores_of(session: Session, track_id: int, refs: Collection[int]) -> dict[int, tuple[Score, Measurement]]:
+def load_measured_scores(
+    session: Session, track_id: int, refs: Collection[int]
+) -> dict[int, tuple[Score, Measurement]]:
     """The judged scores of entries on a track and the measurements that they follow from, by ref."""
-    rows = session.execute(_measured_scores_of(track_id), {"refs": list(refs)})
+    rows = session.execute(_measured_scores_query(track_id), {"refs": list(refs)})
     return {row.ref: (Score(*row[:-1]), row[-1]) for row in rows}
 
 
 @lru_cache(maxsize=64)
-def _measured_scores_of(track_id: int) -> Select[Any]:
+def _measured_scores_query(track_id: int) -> Select[Any]:
     judged = judged_entries(track_id=track_id, refs="refs").subquery("judged")
     return select(*judged.c, Measurement).join(Measurement, Measurement.id == judged.c.measurement_id)
 
 
 @lru_cache(maxsize=64)  # building the statement takes longer than running it
-def _scores_of(track_id: int) -> Select[Any]:
+def _scores_query(track_id: int) -> Select[Any]:
     return judged_entries(track_id=track_id, refs="refs")
 
 
-def version_of(session: Session, track: Track, *, beside: Collection[str] = ()) -> tuple[int, ...]:
+def compute_version(session: Session, track: Track, *, extra_kinds: Collection[str] = ()) -> tuple[int, ...]:
     """The version of a track's board; equal versions mean equal boards. Kinds of
-    :data:`scorer.db.leaderboard.changes.BESIDE_RANKS` can be added to it."""
+    :data:`scorer.db.leaderboard.changes.EXTRA_KINDS` can be added to it."""
     track_ids = select(Track.id).where(Track.competition_id == track.competition_id)
     # A private board depends on the public one, which ranks the teams without picks. The reverse never holds.
     tracks = session.scalars(track_ids.where((Track.id == track.id) | (Track.kind == "public"))).all()
-    return changes.version_of(session, track.competition_id, tracks, beside=beside)
+    return changes.compute_version(session, track.competition_id, tracks, extra_kinds=extra_kinds)

@@ -38,7 +38,7 @@ CHANGED_COMPETITIONS_QUERY = text("""
 """)
 
 
-BESIDE_RANKS = frozenset({"label", "shown", "hidden-shown"})
+EXTRA_KINDS = frozenset({"label", "shown", "hidden-shown"})
 """The kinds of changes that do not affect ranks: changes of labels, of shown tracks that everybody sees, and of shown
 tracks that only organizers see until the final board is published."""
 SEEN_BY_ALL = frozenset({"shown"})
@@ -59,18 +59,18 @@ class ChangeCounts:
     """How many changes there have been, by track. Rows are only added, so equal counts mean equal boards."""
 
     by: Counter[Hashable] = field(default_factory=Counter)
-    """By track id, or None for both tracks. For ``BESIDE_RANKS``, by kind."""
+    """By track id, or None for both tracks. For ``EXTRA_KINDS``, by kind."""
 
     def add(self, track_id: int | None, kind: str, count: int = 1) -> None:
-        self.by[kind if kind in BESIDE_RANKS else track_id] += count
+        self.by[kind if kind in EXTRA_KINDS else track_id] += count
 
     def copy(self) -> "ChangeCounts":
         """A copy of the current counts, which later changes do not affect."""
         return ChangeCounts(self.by.copy())
 
-    def version(self, track_ids: Collection[int], *, beside: Collection[str] = ()) -> tuple[int, ...]:
-        """The version of a board of these tracks, including these kinds of ``BESIDE_RANKS``."""
-        return self.by[None], *(self.by[key] for key in (*sorted(track_ids), *sorted(beside)))
+    def version(self, track_ids: Collection[int], *, extra_kinds: Collection[str] = ()) -> tuple[int, ...]:
+        """The version of a board of these tracks, including these kinds of ``EXTRA_KINDS``."""
+        return self.by[None], *(self.by[key] for key in (*sorted(track_ids), *sorted(extra_kinds)))
 
 
 @dataclass
@@ -145,9 +145,9 @@ def _counted(connection: Connection | Session, competition_id: int) -> ChangeCou
     return counts
 
 
-def version_of(
-    session: Session, competition_id: int, track_ids: Collection[int], *, beside: Collection[str]
+def compute_version(
+    session: Session, competition_id: int, track_ids: Collection[int], *, extra_kinds: Collection[str]
 ) -> tuple[int, ...]:
     """The version of a board of these tracks, counted in this transaction and including its own changes. Kinds of
-    ``BESIDE_RANKS`` can be added to it."""
-    return _counted(session, competition_id).version(track_ids, beside=beside)
+    ``EXTRA_KINDS`` can be added to it."""
+    return _counted(session, competition_id).version(track_ids, extra_kinds=extra_kinds)

@@ -45,11 +45,11 @@ COLUMNS = {
     "distance_se": "float",
     "copied_share": "float",
     "late": "bool",
-    "terms": "int",
+    "conditions": "int",
 }
 
 
-def judged_of(
+def load_judged_entries(
     connection: Connection,
     track_id: int,
     *,
@@ -60,12 +60,12 @@ def judged_of(
     """The scored entries of a track (only ``refs``, if given), judged by its rules at the moment ``at``, or as if
     exactly these rescoring ``campaigns`` were in force."""
     return JudgedEntries(
-        columns_of(connection, track_id, refs=refs, at=at, campaigns=campaigns),
-        judging_rules_of(connection, track_id, at=at),
+        load_columns(connection, track_id, refs=refs, at=at, campaigns=campaigns),
+        load_judging_rules(connection, track_id, at=at),
     )
 
 
-def columns_of(
+def load_columns(
     connection: Connection,
     track_id: int,
     *,
@@ -81,7 +81,7 @@ def columns_of(
     return _columns(connection, statement)
 
 
-def superseded_columns_of(
+def load_superseded_columns(
     connection: Connection, track_id: int, *, refs: Collection[int] | None = None
 ) -> EntryColumns:
     """The counting measurements of a track's scored entries (only ``refs``, if given) that are not the newest of their
@@ -127,7 +127,7 @@ def _values(track_id: int, measured: Any) -> tuple[Any, ...]:
         func.coalesce(measured.distance_se, NAN),
         func.coalesce(Submission.copied_share, 0.0),
         Submission.late,
-        rescoring.terms_of(track_id, measured),
+        rescoring.conditions_hash(track_id, measured),
     )
 
 
@@ -145,7 +145,7 @@ def from_microseconds(microseconds: int) -> datetime:
     return EPOCH + timedelta(microseconds=int(microseconds))
 
 
-def judging_rules_of(connection: Connection, track_id: int, *, at: datetime | None = None) -> JudgingRules:
+def load_judging_rules(connection: Connection, track_id: int, *, at: datetime | None = None) -> JudgingRules:
     """The rules that judge a track's entries, at the moment ``at``."""
     query = select(Track.competition_id, Track.epsilon, Competition.score_decimals, _newest_tau(track_id, at))
     competition_id, epsilon, decimals, tau = connection.execute(
@@ -216,7 +216,7 @@ def _rule_changes(competition_id: int, track_ids: Collection[int]) -> list[Selec
         select(Ruling.created_at).join(Submission).where(Submission.competition_id == competition_id),
         select(TeamMerge.created_at).where(TeamMerge.competition_id == competition_id),
         select(PickSet.created_at).join(Team).where(Team.competition_id == competition_id),
-        rescoring.switches_of_tracks(track_ids),
+        rescoring.track_switches_query(track_ids),
     ]
 
 
@@ -235,7 +235,7 @@ def final_as_of(connection: Connection, competition_id: int, *, at: datetime | N
     return as_of if at is None else min(at, as_of)
 
 
-def picks_of(connection: Connection, competition_id: int, *, at: datetime | None = None) -> FinalPicks:
+def load_picks(connection: Connection, competition_id: int, *, at: datetime | None = None) -> FinalPicks:
     """The final picks of a competition's teams, sorted by ``ref``, at the moment ``at``."""
     newest = select(PickSet.team_id, PickSet.submission_refs).ext(distinct_on(PickSet.team_id))
     newest = newest.join(Team, Team.id == PickSet.team_id).where(Team.competition_id == competition_id)

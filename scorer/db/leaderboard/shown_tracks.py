@@ -22,7 +22,7 @@ class ShownValue(NamedTuple):
     standard_error: float | None
 
 
-def shown_tracks_of(session: Session, competition_id: int) -> Sequence[ShownTrack]:
+def load_shown_tracks(session: Session, competition_id: int) -> Sequence[ShownTrack]:
     """The shown tracks of a competition, oldest first, without removed ones."""
     query = select(ShownTrack).where(ShownTrack.competition_id == competition_id, ShownTrack.removed_at.is_(None))
     return session.scalars(query.order_by(ShownTrack.id)).all()
@@ -71,7 +71,7 @@ def _is_measured(shown: ShownTrack) -> ColumnElement[bool]:
     return exists().where(*same)
 
 
-def values_of_entries(
+def load_shown_values(
     session: Session, shown: Collection[ShownTrack], refs: Collection[int], *, until: datetime | None = None
 ) -> Mapping[int, Mapping[str, ShownValue]]:
     """The newest values of entries, by the entry's ref and the shown track's name. ``until``: at this moment. Entries

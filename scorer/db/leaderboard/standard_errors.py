@@ -13,7 +13,7 @@ from scorer.db.tables import Evidence, SharedImages, Submission
 _FID_ERROR = '$[*] ? (@.name == "fid").standard_error'
 
 
-def fid_errors_of(
+def load_fid_errors(
     session: Session, track_id: int, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, float]:
     """The standard errors of entries' FIDs on a track (at the moment ``at``), by ref. Missing for entries without
@@ -31,14 +31,14 @@ def fid_errors_of(
     return {row.submission_ref: row.error for row in rows}
 
 
-def pixel_hashes_of(session: Session, refs: Collection[int]) -> dict[int, str]:
+def load_pixel_hashes(session: Session, refs: Collection[int]) -> dict[int, str]:
     """The hash of all images of each checked entry, by ref. Equal images have equal hashes."""
     query = select(Submission.ref, Submission.pixels_sha256).where(Submission.ref == any_(id_list(refs)))
     rows = session.execute(query.where(Submission.pixels_sha256.is_not(None)))
     return {row.ref: str(row.pixels_sha256) for row in rows}
 
 
-def shares_of(session: Session, refs: Collection[int]) -> dict[tuple[int, int], float]:
+def load_shares(session: Session, refs: Collection[int]) -> dict[tuple[int, int], float]:
     """The share of images that two entries have in common, by both refs, the later one first. Missing for pairs that
     share few images, belong to one team, or were not compared."""
     wanted = id_list(refs)

@@ -43,11 +43,11 @@ def newest_disqualification(session: Session, competition_id: int) -> datetime |
 def newest_keeps(session: Session, competition_id: int) -> dict[int, datetime]:
     """The entries in time that the newest ruling keeps as judged, with the time of that ruling, by ref."""
     newest = newest_rows(competition_id, Ruling, Ruling.kind, Ruling.created_at).where(~Submission.late).subquery()
-    kept = select(newest.c.submission_ref, newest.c.created_at).where(newest.c.kind == "keep")
-    return {row.submission_ref: row.created_at for row in session.execute(kept)}
+    keeps = select(newest.c.submission_ref, newest.c.created_at).where(newest.c.kind == "keep")
+    return {row.submission_ref: row.created_at for row in session.execute(keeps)}
 
 
-def appeals_of(session: Session, submission_ref: int) -> list[Appeal]:
+def load_appeals(session: Session, submission_ref: int) -> list[Appeal]:
     """Every rebuttal of an entry, newest first."""
     query = (
         select(Rebuttal, RebuttalAnswer)

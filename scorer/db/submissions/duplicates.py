@@ -28,12 +28,12 @@ class Duplicate(NamedTuple):
     of_accepted_at: datetime
 
 
-def duplicates_of(session: Session, refs: Collection[int]) -> list[Duplicate]:
+def load_duplicates(session: Session, refs: Collection[int]) -> list[Duplicate]:
     """Other entries of the competition with the same zip or the same images as these entries, oldest first."""
     of = aliased(Submission)
     team_id, merged = merges.team_now(Submission.team_id)
-    team_of, merged_of = merges.team_now(of.team_id, "merged_of")
-    own = team_id == team_of
+    entry_team_id, entry_merges = merges.team_now(of.team_id, "merged_of")
+    own = team_id == entry_team_id
     same_zip = func.coalesce(Submission.sha256 == of.sha256, False)
     same_content = or_(Submission.sha256 == of.sha256, Submission.pixels_sha256 == of.pixels_sha256)
     query = (
@@ -42,7 +42,7 @@ def duplicates_of(session: Session, refs: Collection[int]) -> list[Duplicate]:
         .select_from(of)
         .join(Submission, (Submission.competition_id == of.competition_id) & (Submission.ref != of.ref) & same_content)
         .outerjoin(merged, merged.c.team_id == Submission.team_id)
-        .outerjoin(merged_of, merged_of.c.team_id == of.team_id)
+        .outerjoin(entry_merges, entry_merges.c.team_id == of.team_id)
         .join(Team, Team.id == team_id)
         .where(of.ref.in_(refs))
     )

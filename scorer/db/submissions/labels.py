@@ -40,7 +40,7 @@ def _newest(session: Session, competition_id: int, table: type[Any], *, column: 
     return dict(session.execute(newest_rows(competition_id, table, column)).all())
 
 
-def labels_of(session: Session, refs: Collection[int]) -> dict[int, str]:
+def load_labels(session: Session, refs: Collection[int]) -> dict[int, str]:
     """The decided labels of some submissions, by ref."""
     newest = (
         select(Label.submission_ref, Label.label)

@@ -37,7 +37,7 @@ def own_refs(session: Session, refs: Collection[int], account_id: int) -> set[in
     return set(session.scalars(select(Submission.ref).where(Submission.ref.in_(refs), members.is_own(account_id))))
 
 
-def submissions_of(
+def load_submissions(
     session: Session, competition_id: int, *, team_id: int | None, before: int | None, limit: int | None
 ) -> Sequence[Submission]:
     """Submissions of a competition (of one team, if given) older than the ref ``before``, newest first. All of them
@@ -117,7 +117,7 @@ def submissions_by_ref(session: Session, refs: Sequence[int]) -> list[Submission
     return [by_ref[ref] for ref in refs]
 
 
-def refs_of(session: Session, competition_id: int, ids: Collection[str]) -> dict[str, int]:
+def load_refs(session: Session, competition_id: int, ids: Collection[str]) -> dict[str, int]:
     """The refs of a competition's submissions by public id. Unknown ids are missing."""
     query = select(Submission.id, Submission.ref).where(Submission.competition_id == competition_id)
     return {row.id: row.ref for row in session.execute(query.where(Submission.id.in_(ids)))}

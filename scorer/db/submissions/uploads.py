@@ -66,8 +66,8 @@ def advance(
     """Count the bytes from ``offset`` to ``to``, stored in ``parts``. The first part also has the bytes of the part
     ``replaces``. False if another writer has taken over."""
     held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer) & (Upload.received == offset)
-    kept = func.array_remove(Upload.parts, replaces)
-    return _changed(session, held, received=to, parts=func.array_cat(kept, list(parts)), **values)
+    remaining = func.array_remove(Upload.parts, replaces)
+    return _changed(session, held, received=to, parts=func.array_cat(remaining, list(parts)), **values)
 
 
 def reserve(session: Session, upload_id: str, *, writer: str, reserved: int) -> bool:

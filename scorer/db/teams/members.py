@@ -40,7 +40,7 @@ def lock_teams(session: Session, team_ids: Collection[int]) -> None:
     session.execute(teams.with_for_update(key_share=True)).all()
 
 
-def members_of(session: Session, team_id: int) -> Sequence[Account]:
+def load_members(session: Session, team_id: int) -> Sequence[Account]:
     """The members of a team in the order in which they joined. The first one is its leader."""
     query = select(Account).join(Membership, Membership.account_id == Account.id).where(_are_members(team_id))
     return session.scalars(query.order_by(Membership.id)).all()
@@ -85,8 +85,8 @@ def competing_team(session: Session, competition_id: int, name: str) -> Team | N
 def has_entered(session: Session, competition_id: int, account_id: int) -> bool:
     """Whether a person has made a submission in a competition, regardless of its outcome."""
     query = select(Submission.ref).join(Team, Team.id == Submission.team_id)
-    theirs = (Submission.competition_id == competition_id) & (Submission.account_id == account_id)
-    return session.scalar(query.where(theirs, ~Team.benchmark).limit(1)) is not None
+    entries = (Submission.competition_id == competition_id) & (Submission.account_id == account_id)
+    return session.scalar(query.where(entries, ~Team.benchmark).limit(1)) is not None
 
 
 def competitions_entered(session: Session, account_id: int) -> set[int]:
@@ -158,7 +158,7 @@ def close_invitations(session: Session, team_id: int, now: datetime) -> None:
     )
 
 
-def team_of(session: Session, competition_id: int, account_id: int) -> Team | None:
+def load_team(session: Session, competition_id: int, account_id: int) -> Team | None:
     """The team that a person is a member of in a competition."""
     newest = (
         select(Membership.team_id, Membership.joined)
@@ -185,7 +185,7 @@ def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str
     return session.scalars(query.limit(1)).one_or_none()
 
 
-def usage_of(session: Session, team_id: int, now: datetime, *, late: bool = False) -> QuotaUsage:
+def load_usage(session: Session, team_id: int, now: datetime, *, late: bool = False) -> QuotaUsage:
     """The quota that a team, with teams merged into it, has used on the UTC day of ``now``. ``late``: the separate
     quota for late submissions."""
     start, end = utc_day(now)

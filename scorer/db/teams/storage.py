@@ -35,7 +35,7 @@ def lock_quota(session: Session, competition_id: int) -> None:
     session.execute(select(func.pg_advisory_xact_lock(QUOTA_LOCK, competition_id), func.pg_current_xact_id()))
 
 
-def usage_of_team(
+def load_team_usage(
     session: Session, competition_id: int, team_id: int | None, *, account_id: int, now: datetime
 ) -> StorageUsage:
     """The bytes that a team, with teams merged into it, uses in a competition; None: the account has no team yet."""
@@ -45,7 +45,7 @@ def usage_of_team(
     return _usage(session, submitted, uploaded, now=now)
 
 
-def usage_of_competition(session: Session, competition_id: int, now: datetime) -> StorageUsage:
+def load_competition_usage(session: Session, competition_id: int, now: datetime) -> StorageUsage:
     """The bytes that all teams and benchmarks use in a competition."""
     submitted = Submission.competition_id == competition_id
     return _usage(session, submitted, Upload.competition_id == competition_id, now=now)

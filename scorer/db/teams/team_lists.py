@@ -41,10 +41,10 @@ def list_teams(
     their name, or in a member's handle or name, ignoring case."""
     is_member = Membership.is_current() & (Membership.competition_id == competition_id)
     teams = select(Team.id, Team.name).where(Team.competition_id == competition_id, Team.id > after)
-    theirs = select(Membership.id).join(Account, Account.id == Membership.account_id).where(is_member)
-    theirs = theirs.where(Membership.team_id == Team.id)
-    wanted = _contains(Team.name, search) | theirs.where(_in_person(search)).exists() if search else true()
-    page = session.execute(teams.where(theirs.exists(), wanted).order_by(Team.id).limit(limit)).all()
+    memberships = select(Membership.id).join(Account, Account.id == Membership.account_id).where(is_member)
+    memberships = memberships.where(Membership.team_id == Team.id)
+    wanted = _contains(Team.name, search) | memberships.where(_in_person(search)).exists() if search else true()
+    page = session.execute(teams.where(memberships.exists(), wanted).order_by(Team.id).limit(limit)).all()
     ids = [team.id for team in page]
     members: dict[int, list[ListedMember]] = {id_: [] for id_ in ids}
     people = select(Membership.team_id, Account.handle, Account.name, Membership.created_at)

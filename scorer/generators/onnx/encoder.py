@@ -12,7 +12,7 @@ from scorer.generators.limits import DEFAULT_LIMITS, GeneratorLimits
 from scorer.generators.onnx.generator import Generator
 from scorer.generators.onnx.graph import Graph
 from scorer.generators.onnx.module import OnnxModule
-from scorer.generators.onnx.parsing import graph_of
+from scorer.generators.onnx.parsing import parse_graph
 from scorer.generators.onnx.shape_tracing import traced_shape
 
 
@@ -23,12 +23,12 @@ def read_encoder(
     [-1, 1] to latents (n, d) float32.
 
     It must take any number of colour images of ``size`` and return one latent point for each, (n, d) or (n, d, 1, 1).
-    Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.parsing.graph_of` and
+    Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.parsing.parse_graph` and
     :func:`~scorer.generators.onnx.shape_tracing.traced_shape`, and ``wrong-encoder`` for other shapes.
     """
-    graph = graph_of(content, latent.dimension, limits)
+    graph = parse_graph(content, latent.dimension, limits)
     shapes = {(latent.dimension,), (latent.dimension, 1, 1)}
-    network = _network_of(graph, shapes, f"latents of {latent.dimension} numbers", size=size, limits=limits)
+    network = _build_network(graph, shapes, f"latents of {latent.dimension} numbers", size=size, limits=limits)
 
     def encode(images: Tensor) -> Tensor:
         codes: Tensor = network(images)
@@ -42,15 +42,15 @@ def read_image_to_image(content: bytes, *, size: int, limits: GeneratorLimits = 
     not known yet.
 
     It must take any number of colour images of ``size`` in [-1, 1] and return one image of the same size for each.
-    Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.parsing.graph_of` and
+    Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.parsing.parse_graph` and
     :func:`~scorer.generators.onnx.shape_tracing.traced_shape`, and ``wrong-encoder`` for other shapes.
     """
-    graph = graph_of(content, None, limits)
+    graph = parse_graph(content, None, limits)
     wanted = f"images of 3 x {size} x {size}"
-    return Generator(_network_of(graph, {(3, size, size)}, wanted, size=size, limits=limits))
+    return Generator(_build_network(graph, {(3, size, size)}, wanted, size=size, limits=limits))
 
 
-def _network_of(
+def _build_network(
     graph: Graph, shapes: Collection[tuple[int, ...]], wanted: str, *, size: int, limits: GeneratorLimits
 ) -> OnnxModule:
     """The network of a graph that maps each image to an array of one of ``shapes``; ``wanted`` names them."""

@@ -15,7 +15,7 @@ from scorer.errors import Invalid
 from scorer.generators.latents import Latent
 from scorer.generators.limits import DEFAULT_LIMITS, GeneratorLimits
 from scorer.generators.onnx.module import OnnxModule
-from scorer.generators.onnx.parsing import graph_of
+from scorer.generators.onnx.parsing import parse_graph
 from scorer.generators.onnx.shape_tracing import traced_shape
 from scorer.generators.onnx_files import export_advice
 
@@ -51,11 +51,11 @@ def read_generator(
     """The generator in an ONNX file, ready to run. It makes square images of at least ``size``, in colour or grey.
 
     Refusals come before anything is computed. The exceptions need a few images: whether a search can follow their
-    gradient, and their range. Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.parsing.graph_of` and
+    gradient, and their range. Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.parsing.parse_graph` and
     :func:`~scorer.generators.onnx.shape_tracing.traced_shape`, and ``wrong-latent`` (another dimension),
     ``fixed-batch``, ``wrong-images`` (another shape), ``no-gradient``, ``not-finite``, ``wrong-range``.
     """
-    graph = graph_of(content, latent.dimension, limits)
+    graph = parse_graph(content, latent.dimension, limits)
     _refuse_latent(graph.latent_shape, latent.dimension)
     network = OnnxModule(graph).eval()
     for rows in (2, 3):
@@ -63,7 +63,7 @@ def read_generator(
         shape = traced_shape(network, points, limits)
         _refuse_images(shape, rows, size, limits=limits, dimension=latent.dimension)
     generator = Generator(network)
-    generator.values = range_of(_probe_images(generator, latent))
+    generator.values = detect_range(_probe_images(generator, latent))
     return generator
 
 
@@ -119,7 +119,7 @@ def _probe_images(generator: Generator, latent: Latent) -> Tensor:
     return images.detach()
 
 
-def range_of(images: Tensor) -> Range:
+def detect_range(images: Tensor) -> Range:
     """The range that the images suggest; ``Invalid`` (``wrong-range``) if they leave it.
 
     If no value in any pixel of many images is below the middle of [-1, 1], the range is taken to be [0, 1].

@@ -14,14 +14,14 @@ Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str,
 MAX_NAME_LENGTH = 60
 
 
-def text_of(value: str | bytes) -> str:
+def to_text(value: str | bytes) -> str:
     """A string from an uploaded file. The protobuf reader leaves strings that are not UTF-8 as bytes."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def printable_name(value: str | bytes, max_length: int = MAX_NAME_LENGTH) -> str:
     """A name from an uploaded file, shortened and made printable for messages."""
-    name = text_of(value)
+    name = to_text(value)
     return "".join(letter if letter.isprintable() else "?" for letter in name[:max_length])
 
 
@@ -46,15 +46,15 @@ class Node:
 
     def number(self, name: str, default: float) -> float:
         """The attribute ``name``, a number; ``bad-node`` for any other type."""
-        return float(self._of(name, default, (int, float)))
+        return float(self._typed_attribute(name, default, (int, float)))
 
     def integer(self, name: str, default: int) -> int:
         """The attribute ``name``, an integer; ``bad-node`` for any other type."""
-        return int(self._of(name, default, (int,)))
+        return int(self._typed_attribute(name, default, (int,)))
 
     def text(self, name: str, default: str) -> str:
         """The attribute ``name``, a string; ``bad-node`` for any other type."""
-        return str(self._of(name, default, (str,)))
+        return str(self._typed_attribute(name, default, (str,)))
 
     def integers(self, name: str) -> tuple[int, ...] | None:
         """The attribute ``name``, a list of integers, or None without one; ``bad-node`` for any other type."""
@@ -65,7 +65,7 @@ class Node:
             raise self.refusal("bad-node", f"has '{name}', which must be a list of integers.")
         return tuple(int(value) for value in values)
 
-    def _of(self, name: str, default: Any, kinds: tuple[type, ...]) -> Any:
+    def _typed_attribute(self, name: str, default: Any, kinds: tuple[type, ...]) -> Any:
         value = self.attributes.get(name, default)
         if not isinstance(value, kinds):
             raise self.refusal("bad-node", f"has '{name}' with a wrong type.")

@@ -18,13 +18,13 @@ class OnnxModule(nn.Module):
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.graph = graph
-        self._buffer_of = {name: f"weight_{place}" for place, name in enumerate(graph.weights)}
+        self._buffer_names = {name: f"weight_{place}" for place, name in enumerate(graph.weights)}
         for name, array in graph.weights.items():
-            self.register_buffer(self._buffer_of[name], torch.from_numpy(array.copy()))
+            self.register_buffer(self._buffer_names[name], torch.from_numpy(array.copy()))
         self._last_uses = _last_uses(graph)
 
     def weights(self) -> dict[str, Tensor]:
-        return {name: self.get_buffer(buffer) for name, buffer in self._buffer_of.items()}
+        return {name: self.get_buffer(buffer) for name, buffer in self._buffer_names.items()}
 
     def forward(self, latent: Tensor) -> Tensor:
         """The output for latents, both in the file's shapes; ``Invalid`` (``bad-node``) if they do not fit."""

@@ -11,9 +11,9 @@ from google.protobuf.message import DecodeError
 
 from scorer.errors import Invalid
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.onnx.graph import Array, Attribute, Graph, Node, printable_name, text_of
+from scorer.generators.onnx.graph import Array, Attribute, Graph, Node, printable_name, to_text
 from scorer.generators.onnx.operators import OPERATORS
-from scorer.generators.onnx.tensors import array_of, count_of
+from scorer.generators.onnx.tensors import count_values, to_array
 from scorer.generators.onnx_files import MAX_OPSET, MIN_OPSET, export_advice, require_onnx
 
 MAX_PARTS_PER_NODE = 10
@@ -22,7 +22,7 @@ STANDARD = ("", "ai.onnx")
 CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
-def graph_of(content: bytes, dimension: int | None, limits: GeneratorLimits) -> Graph:
+def parse_graph(content: bytes, dimension: int | None, limits: GeneratorLimits) -> Graph:
     """The graph of an ONNX file. ``dimension``, that of the latent, is only for advice in messages; None for a network
     that takes images.
 
@@ -36,7 +36,7 @@ def graph_of(content: bytes, dimension: int | None, limits: GeneratorLimits) -> 
     opset = _opset(model, dimension)
     _refuse_nodes(model.graph, limits)
     tensors = [*model.graph.initializer, *_constants(model.graph.node)]
-    stored = sum(count_of(tensor) for tensor in tensors)
+    stored = sum(count_values(tensor) for tensor in tensors)
     if stored > limits.weights:
         raise Invalid("too-many-weights", f"The generator stores {stored:,} numbers; the limit is {limits.weights:,}.")
     weights = _named(model.graph.initializer)
@@ -136,18 +136,18 @@ def _constants(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.TensorProto]:
 def _named(tensors: Iterable[onnx.TensorProto]) -> dict[str, Array]:
     weights: dict[str, Array] = {}
     for tensor in tensors:
-        name = text_of(tensor.name)
+        name = to_text(tensor.name)
         if not name or name in weights:
             raise Invalid(
                 "bad-weights", f"Two weights are named '{printable_name(tensor.name)}', or a weight has no name."
             )
-        weights[name] = array_of(tensor)
+        weights[name] = to_array(tensor)
     return weights
 
 
 def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tuple[int | None, ...]]:
     """The one input that is not a weight, and its declared shape. Files made before 2019 list weights as inputs."""
-    inputs = [entry for entry in graph.input if text_of(entry.name) not in weights]
+    inputs = [entry for entry in graph.input if to_text(entry.name) not in weights]
     if len(inputs) != 1 or not inputs[0].name:
         names = ", ".join(f"'{printable_name(entry.name)}'" for entry in inputs[:5]) or "none"
         raise Invalid("wrong-inputs", f"A generator must take one input, the latent (n, d); this one takes {names}.")
@@ -155,7 +155,7 @@ def _latent(graph: onnx.GraphProto, weights: dict[str, Array]) -> tuple[str, tup
     if kind.elem_type not in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE) or len(kind.shape.dim) not in (2, 4):
         raise Invalid("wrong-inputs", "The latent must be declared as floats of shape (n, d) or (n, d, 1, 1).")
     shape = tuple(axis.dim_value if axis.HasField("dim_value") else None for axis in kind.shape.dim)
-    return text_of(inputs[0].name), shape
+    return to_text(inputs[0].name), shape
 
 
 def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
@@ -163,7 +163,7 @@ def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
     if len(graph.output) != 1:
         names = ", ".join(f"'{printable_name(output.name)}'" for output in graph.output[:5]) or "none"
         raise Invalid("wrong-outputs", f"A generator must have one output, the images; this one has {names}.")
-    name = text_of(graph.output[0].name)
+    name = to_text(graph.output[0].name)
     if name not in outputs:
         raise Invalid("wrong-outputs", f"No node makes the output '{printable_name(name)}'.")
     return name
@@ -171,8 +171,8 @@ def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
 
 def read_node(index: int, node: onnx.NodeProto, opset: int) -> Node:
     """A node with its attributes; ``Invalid`` (``bad-node``, or the errors of arrays) if they cannot be read."""
-    attributes = {text_of(attribute.name): _attribute(index, attribute) for attribute in node.attribute}
-    inputs, outputs = (tuple(text_of(name) for name in names) for names in (node.input, node.output))
+    attributes = {to_text(attribute.name): _attribute(index, attribute) for attribute in node.attribute}
+    inputs, outputs = (tuple(to_text(name) for name in names) for names in (node.input, node.output))
     return Node(index, node.op_type, inputs, outputs, attributes, opset)
 
 
@@ -183,7 +183,7 @@ _READ: dict[int, Callable[[onnx.AttributeProto], Attribute]] = {
     onnx.AttributeProto.INTS: lambda proto: tuple(proto.ints),
     onnx.AttributeProto.FLOATS: lambda proto: tuple(proto.floats),
     onnx.AttributeProto.STRINGS: lambda proto: tuple(text.decode("utf-8", "replace") for text in proto.strings),
-    onnx.AttributeProto.TENSOR: lambda proto: array_of(proto.t),
+    onnx.AttributeProto.TENSOR: lambda proto: to_array(proto.t),
 }
 
 

@@ -19,7 +19,7 @@ from scorer.errors import Invalid
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.graph import Node
 from scorer.generators.onnx.module import OnnxModule, run_node
-from scorer.generators.onnx.operators import OPERATORS, operations_of
+from scorer.generators.onnx.operators import OPERATORS, count_operations
 from scorer.generators.onnx.tensors import MAX_AXES
 
 
@@ -80,7 +80,7 @@ class _Trace:
             self.constants -= count
         else:
             self.activations -= count
-        self.operations += operations_of(node, inputs, outputs[0])
+        self.operations += count_operations(node, inputs, outputs[0])
         if self.operations > self.limits.operations * self.rows:
             raise Invalid(
                 "too-many-operations",

@@ -19,7 +19,7 @@ _TYPES: dict[int, tuple[str, str]] = {
 """By ONNX type: the stored format, and the field with the numbers if ``raw_data`` is empty."""
 
 
-def count_of(tensor: onnx.TensorProto) -> int:
+def count_values(tensor: onnx.TensorProto) -> int:
     """The number of numbers that a tensor declares. ``Invalid``: ``external-data`` if any field refers to numbers
     outside the file; ``bad-weights`` for impossible axes."""
     if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
@@ -33,13 +33,13 @@ def count_of(tensor: onnx.TensorProto) -> int:
     return math.prod(tensor.dims)
 
 
-def array_of(tensor: onnx.TensorProto) -> Array:
-    """The array of a tensor that :func:`count_of` accepts, in its own type and shape.
+def to_array(tensor: onnx.TensorProto) -> Array:
+    """The array of a tensor that :func:`count_values` accepts, in its own type and shape.
 
     ``Invalid``: ``bad-weights`` for another type, or a number of bytes that does not fit the shape; ``not-finite``.
     """
     name = printable_name(tensor.name)
-    count = count_of(tensor)
+    count = count_values(tensor)
     if tensor.data_type not in _TYPES:
         raise Invalid(
             "bad-weights",

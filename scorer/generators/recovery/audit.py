@@ -18,9 +18,9 @@ from scorer.generators.recovery.search import (
     RecoveredImages,
     Search,
     images_at,
-    pixels_of,
     require_images,
-    targets_of,
+    to_pixels,
+    to_targets,
 )
 from scorer.generators.recovery.targets import EntryTargets, Index, Pixels, draw_targets
 from scorer.metrics.copying.latent_recovery import TargetKind, kolmogorov_smirnov
@@ -69,19 +69,19 @@ def audit_generator(
             return torch.cat([images_at(generator, some, size) for some in points])
 
     targets: dict[TargetKind, Tensor] = {"generated": draw_images(plan.generated, "targets")}
-    targets |= {kind: targets_of(images) for kind, (images, _) in drawn.items()}
+    targets |= {kind: to_targets(images) for kind, (images, _) in drawn.items()}
     recovered = {
         kind: search.recover(images, seeds(kind), _stage_progress(progress, kind)) for kind, images in targets.items()
     }
     distorted = dict(_recover_distorted(search, targets, seeds, progress=progress))
-    audit = _audit_of(plan, latent, drawn, targets=targets, recovered=recovered, distorted=distorted)
+    audit = _build_audit(plan, latent, drawn, targets=targets, recovered=recovered, distorted=distorted)
     if plan.stability:
         chosen = targets["generated"][: plan.stability]
         stability = search.stability(chosen, seeds("stability"), _stage_progress(progress, "stability"))
         audit = replace(audit, stability=stability)
     if entry is None:
         return audit
-    samples = pixels_of(draw_images(plan.sampled, "sampled")) if plan.sampled else None
+    samples = to_pixels(draw_images(plan.sampled, "sampled")) if plan.sampled else None
     return replace(audit, samples=samples, near_share=None if entry.near is None else entry.near.held_out_share)
 
 
@@ -101,15 +101,15 @@ def audit_by_encoder(
     training and held-out targets are used. Raises the errors of :func:`audit_generator`, and ``bad-encoder``.
     """
     drawn = draw_targets(train, held_out, plan, entry=None)
-    targets = {kind: targets_of(images) for kind, (images, _) in drawn.items()}
+    targets = {kind: to_targets(images) for kind, (images, _) in drawn.items()}
     recovered = {
         kind: reconstruct(generator, encoder, images, batch=plan.batch, progress=_stage_progress(progress, kind))
         for kind, images in targets.items()
     }
-    return _audit_of(plan, latent, drawn, targets=targets, recovered=recovered, distorted={})
+    return _build_audit(plan, latent, drawn, targets=targets, recovered=recovered, distorted={})
 
 
-def _audit_of(
+def _build_audit(
     plan: AuditPlan,
     latent: Latent | None,
     drawn: Mapping[TargetKind, tuple[Pixels, Index]],
@@ -123,7 +123,7 @@ def _audit_of(
         index = drawn[kind][1] if kind in drawn else np.arange(len(result.error), dtype=np.int64)
         rows = shown_targets(result.error)
         chosen = torch.from_numpy(rows)
-        images = pixels_of(targets[kind][chosen]), pixels_of(result.image[chosen])
+        images = to_pixels(targets[kind][chosen]), to_pixels(result.image[chosen])
         pairs[kind] = TargetPairs(*images, result.error[rows], index[rows])
     return Audit(
         plan=plan,

@@ -45,7 +45,7 @@ class RecoveredImages:
     """The best errors so far after each start, (starts, n)."""
 
 
-def targets_of(images: Pixels) -> Tensor:
+def to_targets(images: Pixels) -> Tensor:
     """Images (n, s, s, 3) uint8 as targets; :class:`Invalid` (``bad-images``) for another shape or type."""
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3 or images.shape[1] != images.shape[2]:
         raise Invalid(
@@ -54,7 +54,7 @@ def targets_of(images: Pixels) -> Tensor:
     return torch.from_numpy(images.astype(np.float32)).permute(0, 3, 1, 2).contiguous() / 127.5 - 1.0
 
 
-def pixels_of(images: Tensor) -> Pixels:
+def to_pixels(images: Tensor) -> Pixels:
     """Images in [-1, 1] as (n, s, s, 3) uint8, rounded and clamped."""
     levels = ((images + 1.0) * 127.5).round().clamp(0.0, 255.0).to(torch.uint8)
     return np.ascontiguousarray(levels.permute(0, 2, 3, 1).numpy())
@@ -98,7 +98,7 @@ def require_images(generator: GeneratorFunction, latent: Latent, size: int, *, s
         )
 
 
-def mask_of(plan: AuditPlan, size: int) -> Tensor:
+def build_mask(plan: AuditPlan, size: int) -> Tensor:
     """Weights (1, 1, size, size) with mean 1: equal in the plan's region, 0 outside."""
     if plan.region is None:
         return torch.ones((1, 1, size, size))
@@ -131,7 +131,7 @@ class Search:
         done = 0
         for some in torch.split(targets, self.plan.batch):
             parts.append(
-                self._recover_batch(some, seed + done, _part_of(progress, done, len(some), whole=len(targets)))
+                self._recover_batch(some, seed + done, _partial_progress(progress, done, len(some), whole=len(targets)))
             )
             done += len(some)
         return RecoveredImages(
@@ -143,7 +143,7 @@ class Search:
 
     def stability(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> SearchStability:
         """Search n targets (n, 3, s, s) from the same n drawn points each."""
-        mask, points = mask_of(self.plan, targets.shape[2]), self.latent.draw(len(targets), seed)
+        mask, points = build_mask(self.plan, targets.shape[2]), self.latent.draw(len(targets), seed)
         curves = []
         for number, point in enumerate(points):
             start = point.expand(len(targets), -1)
@@ -155,7 +155,7 @@ class Search:
 
     def _recover_batch(self, targets: Tensor, seed: int, progress: ProgressCallback | None) -> RecoveredImages:
         """Recover one batch. A target recovered verbatim gets no further start, whichever kind it is."""
-        mask = mask_of(self.plan, targets.shape[2])
+        mask = build_mask(self.plan, targets.shape[2])
         count = len(targets)
         error = np.full(count, np.inf)
         image = torch.zeros_like(targets)
@@ -168,7 +168,7 @@ class Search:
                 break
             rows = torch.from_numpy(left)
             result = self._minimise_batch(
-                targets[rows], mask, random, progress=_part_of(progress, number, 1, whole=starts)
+                targets[rows], mask, random, progress=_partial_progress(progress, number, 1, whole=starts)
             )
             better = result.error < error[left]
             error[left[better]] = result.error[better]
@@ -215,5 +215,7 @@ class Search:
         return points[torch.cdist((targets * weighted).flatten(1), flat).argmin(1)]
 
 
-def _part_of(progress: ProgressCallback | None, done: int, part: int, *, whole: int) -> ProgressCallback | None:
+def _partial_progress(
+    progress: ProgressCallback | None, done: int, part: int, *, whole: int
+) -> ProgressCallback | None:
     return None if progress is None else lambda share: progress((done + share * part) / whole)

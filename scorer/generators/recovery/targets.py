@@ -49,7 +49,7 @@ def draw_targets(
             raise Invalid(
                 "too-few-images", f"There are {len(images)} {kind} images; at least {MIN_TARGETS} are needed."
             )
-        wanted = count if near is None else half_of(count)
+        wanted = count if near is None else half_count(count)
         rows = np.sort(random.choice(len(images), min(wanted, len(images)), replace=False))
         drawn[kind] = np.asarray(images[rows]), rows
     if near is not None:
@@ -60,6 +60,6 @@ def draw_targets(
     return drawn
 
 
-def half_of(count: int) -> int:
+def half_count(count: int) -> int:
     """Half of the targets of a kind, at least 8: the number drawn at random, and the number chosen near an entry."""
     return max(MIN_TARGETS, count // 2)

@@ -9,12 +9,12 @@ import torch
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.encoder import read_encoder, read_image_to_image
-from scorer.generators.onnx.generator import Generator, range_of, read_generator
+from scorer.generators.onnx.generator import Generator, detect_range, read_generator
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
 from scorer.generators.recovery.by_encoder import EncoderFunction
 from scorer.generators.recovery.plan import plan_from
 from scorer.generators.recovery.report import Audit
-from scorer.generators.recovery.search import targets_of
+from scorer.generators.recovery.search import to_targets
 from scorer.generators.sandbox.exchange import AuditInputs, AuditRequest
 
 StageProgress = Callable[[str, float], None]
@@ -50,7 +50,7 @@ def run_audit(inputs: AuditInputs, request: AuditRequest, limits: GeneratorLimit
         if "allocate memory" in str(error) or "bad_alloc" in str(error):
             raise MemoryError from error
         raise
-    provenance = _provenance_of(generator) | {"seconds": time.monotonic() - begun, "threads": limits.threads}
+    provenance = _build_provenance(generator) | {"seconds": time.monotonic() - begun, "threads": limits.threads}
     return replace(audit, provenance={**audit.provenance, **provenance})
 
 
@@ -64,12 +64,12 @@ def _read_networks(
         return generator, None if encoder is None else read_encoder(encoder, latent, size=size, limits=limits)
     translator = read_image_to_image(inputs.content, size=size, limits=limits)
     other = None if encoder is None else read_image_to_image(encoder, size=size, limits=limits)
-    probes = targets_of(inputs.train[:PROBE_IMAGES])
-    translator.values = range_of(translator(probes if other is None else other(probes)))
+    probes = to_targets(inputs.train[:PROBE_IMAGES])
+    translator.values = detect_range(translator(probes if other is None else other(probes)))
     return translator, other
 
 
-def _provenance_of(generator: Generator) -> dict[str, str | int]:
+def _build_provenance(generator: Generator) -> dict[str, str | int]:
     graph = generator.network.graph
     return {
         "opset": graph.opset,

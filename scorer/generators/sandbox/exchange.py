@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from scorer.confinement.refusals import error_from, refusal_of
+from scorer.confinement.refusals import encode_refusal, error_from
 from scorer.errors import Invalid, KennelError
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.targets import EntryTargets, Pixels
@@ -102,7 +102,7 @@ def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, N
 
 def write_refusal(folder: Path, error: KennelError) -> None:
     """Write an error instead of a result."""
-    (folder / REFUSAL).write_text(json.dumps(refusal_of(error)))
+    (folder / REFUSAL).write_text(json.dumps(encode_refusal(error)))
 
 
 def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:

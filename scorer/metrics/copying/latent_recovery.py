@@ -153,7 +153,7 @@ def recovery_test(train: Vector, held_out: Vector, generated: Vector | None) -> 
 
     Raises :class:`Invalid`: ``too-few-images`` for an empty set, ``bad-distances``.
     """
-    of_training, of_held_out = _errors_of(train), _errors_of(held_out)
+    of_training, of_held_out = _require_errors(train), _require_errors(held_out)
     low, high = gap_interval(of_training, of_held_out)
     return RecoveryTest(
         train=summary_of(of_training),
@@ -169,7 +169,7 @@ def recovery_test(train: Vector, held_out: Vector, generated: Vector | None) -> 
 def summary_of(errors: Vector) -> ErrorSummary:
     """Median and recovered shares of the errors (n,) of one kind of target; raises the errors of
     :func:`recovery_test`."""
-    values = _errors_of(errors)
+    values = _require_errors(errors)
     verbatim, plausible = (float((values < limit).mean()) for limit in (VERBATIM, PLAUSIBLE))
     error = quantile_error(np.sort(values), 0.5)
     return ErrorSummary(len(values), float(np.median(values)), error, verbatim, plausible)
@@ -203,7 +203,7 @@ def _median_interval(values: Vector, level: float) -> tuple[float, float] | None
 
 def kolmogorov_smirnov(train: Vector, held_out: Vector) -> KolmogorovSmirnov:
     """Compare the errors of training (n,) and held-out targets (m,); raises the errors of :func:`recovery_test`."""
-    of_training, of_held_out = _errors_of(train), _errors_of(held_out)
+    of_training, of_held_out = _require_errors(train), _require_errors(held_out)
     with warnings.catch_warnings():  # scipy warns when there are too many paths to count and it uses the limit
         warnings.simplefilter("ignore", RuntimeWarning)
         both = scipy.stats.ks_2samp(of_training, of_held_out)
@@ -222,7 +222,7 @@ def needed_statistic(n: int, m: int, level: float = SIGNIFICANCE_LEVEL) -> float
     return needed if needed <= 1.0 else None
 
 
-def _errors_of(values: Vector) -> Vector:
+def _require_errors(values: Vector) -> Vector:
     errors = distances_of(values)
     if not len(errors):
         raise Invalid("too-few-images", "There are no targets; recovery errors need at least one.")

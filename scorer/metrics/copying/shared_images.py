@@ -110,7 +110,7 @@ class _BloomFilter:
     """Excludes most numbers that are not in a set, and none that are."""
 
     def __init__(self, numbers: NDArray[Any]) -> None:
-        self._bits = [self._bits_of(numbers, multiplier) for multiplier in _MULTIPLIERS]
+        self._bits = [self._build_bits(numbers, multiplier) for multiplier in _MULTIPLIERS]
 
     def places(self, numbers: NDArray[Any]) -> Indices:
         """The positions of the numbers that may be in the set."""
@@ -122,7 +122,7 @@ class _BloomFilter:
         return places
 
     @staticmethod
-    def _bits_of(numbers: NDArray[Any], multiplier: np.uint32) -> NDArray[np.uint8]:
+    def _build_bits(numbers: NDArray[Any], multiplier: np.uint32) -> NDArray[np.uint8]:
         present = np.zeros(1 << _FILTER_BITS, np.bool_)
         present[_spread(numbers, multiplier)] = True
         return np.packbits(present, bitorder="little")

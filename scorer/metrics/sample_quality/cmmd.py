@@ -26,9 +26,9 @@ def cmmd(generated: Features, reference: Features, *, progress: Callable[[float]
     holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0. Raises :class:`Invalid`:
     ``too-few-images``, ``bad-features``, ``degenerate-features``, ``dimension-mismatch``.
     """
-    for features, whose in ((generated, "generated"), (reference, "reference")):
-        require_matrix(features, whose, min_rows=2)
-        require_finite(features, whose)
+    for features, name in ((generated, "generated"), (reference, "reference")):
+        require_matrix(features, name, min_rows=2)
+        require_finite(features, name)
     require_same_dimension(generated.shape[1], reference.shape[1])
     kernel = gaussian_kernel(SIGMA)
     report = progress or (lambda _share: None)

@@ -70,7 +70,7 @@ class PartDistances:
         """tr (S_r S_g)^(1/2); None if S_g is not safely regular."""
         if self._factor is None or len(rows) <= len(shift):
             return None
-        covariance = self._products_of(rows)
+        covariance = self._sum_products(rows)
         mean = shift @ self._factor
         covariance -= len(rows) * np.outer(mean, mean)
         covariance /= len(rows) - 1
@@ -83,7 +83,7 @@ class PartDistances:
             return None
         return float(np.sqrt(np.maximum(np.linalg.eigvalsh(covariance, UPLO="L"), 0.0)).sum())
 
-    def _products_of(self, rows: Indices) -> Vector:
+    def _sum_products(self, rows: Indices) -> Vector:
         """The sum over ``rows`` of the outer products of the rows of Y."""
         left_out = np.ones(len(self._features), np.bool_)
         left_out[rows] = False

@@ -33,8 +33,8 @@ def squared_mmd(
     linear part vanishes. Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0.
     Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``, ``dimension-mismatch``.
     """
-    for features, whose in ((generated, "generated"), (reference, "reference")):
-        _require(features, whose)
+    for features, name in ((generated, "generated"), (reference, "reference")):
+        _require(features, name)
     require_same_dimension(generated.shape[1], reference.shape[1])
     n, m = len(generated), len(reference)
     # By symmetry, a set compared with itself costs half.
@@ -109,9 +109,9 @@ def reference_sums_of(reference: Features, *, progress: Callable[[float], None] 
     return sums_within(reference, _kernel, progress or (lambda _share: None))
 
 
-def _require(features: Features, whose: str) -> None:
-    require_matrix(features, whose, min_rows=2)
-    require_finite(features, whose)
+def _require(features: Features, name: str) -> None:
+    require_matrix(features, name, min_rows=2)
+    require_finite(features, name)
 
 
 def _kernel(left: Vector, right: Vector) -> Vector:

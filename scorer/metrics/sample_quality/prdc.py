@@ -96,8 +96,8 @@ def prdc_with_error(
     The defaults are the papers'. Never holds n x m numbers. ``progress`` is called with the finished share, rising to
     1.0. Raises :class:`Invalid`: ``bad-count``, and the errors of :class:`Pairing`.
     """
-    for features, whose in ((generated, "generated"), (reference, "reference")):
-        require_matrix(features, whose)
+    for features, name in ((generated, "generated"), (reference, "reference")):
+        require_matrix(features, name)
     n, m = len(generated), len(reference)
     costs = n * n, m * m, n * m
 

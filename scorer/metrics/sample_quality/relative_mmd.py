@@ -94,7 +94,7 @@ def relative_mmd(
     base = float(within_real.sum()) / (n * (n - 1))
     discrepancies = (base + sums.inside - 2.0 * sums.between for sums in (against_held_out, against_generated))
     variances = _variances(against_held_out, against_generated)
-    error = np.sqrt(_variance_of_authors(against_held_out, against_generated) if authors else variances.sum())
+    error = np.sqrt(_authors_variance(against_held_out, against_generated) if authors else variances.sum())
     # Of the reference images, only those that were not drawn add variance.
     unknown = np.array([1.0 - n / len(training), 1.0 - n / len(held_out), 1.0])
     held_out_value, generated_value = discrepancies
@@ -135,7 +135,7 @@ def _variances(held_out: _Sums, generated: _Sums) -> Vector:
     return np.array([4.0 * part.var(ddof=1) / n for part in linear])
 
 
-def _variance_of_authors(held_out: _Sums, generated: _Sums) -> float:
+def _authors_variance(held_out: _Sums, generated: _Sums) -> float:
     """(4 (n - 2) / (n (n - 1))) zeta_1, or 0 if that is negative."""
     n = len(generated.within)
     shared = held_out.by_real @ generated.by_real / n**3 - held_out.between * generated.between

@@ -20,10 +20,10 @@ def cohens_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float
     if len(first) != len(second):
         raise ValueError(f"one rater has {len(first)} labels and the other {len(second)}")
     count = len(first)
-    ours, theirs = Counter(first), Counter(second)
+    first_counts, second_counts = Counter(first), Counter(second)
     # Integers keep the comparison with full agreement exact.
     agreed = sum(one == other for one, other in zip(first, second, strict=True)) * count
-    by_chance = sum(ours[label] * theirs[label] for label in ours)
+    by_chance = sum(first_counts[label] * second_counts[label] for label in first_counts)
     if by_chance == count * count:
         return math.nan
     return (agreed - by_chance) / (count * count - by_chance)

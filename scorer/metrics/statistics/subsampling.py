@@ -32,9 +32,9 @@ def equal_draws(
     ``dimension-mismatch``.
     """
     dimensions = []
-    for whose, features in sets.items():
-        require_matrix(features, whose, min_rows=min_images)
-        require_finite(features, whose)
+    for name, features in sets.items():
+        require_matrix(features, name, min_rows=min_images)
+        require_finite(features, name)
         dimensions.append(features.shape[1])
         require_same_dimension(dimensions[0], dimensions[-1])
     count = min(len(features) for features in sets.values())

@@ -166,13 +166,13 @@ def choose_tau(
 def _by_margin(entries: LabelledDistances, alpha: float, _: float | None) -> float:
     _require_both_classes("margin", entries)
     caught, wronged = entries.below_gaps
-    return _middle_of_the_best(entries.edges, np.where(wronged / len(entries.legitimate) <= alpha, caught, -1))
+    return _find_best_midpoint(entries.edges, np.where(wronged / len(entries.legitimate) <= alpha, caught, -1))
 
 
 def _by_accuracy(entries: LabelledDistances, _: float, __: float | None) -> float:
     _require_both_classes("accuracy", entries)
     caught, wronged = entries.below_gaps
-    return _middle_of_the_best(entries.edges, caught - wronged)
+    return _find_best_midpoint(entries.edges, caught - wronged)
 
 
 def _by_held_out(entries: LabelledDistances, _: float, __: float | None) -> float:
@@ -221,7 +221,7 @@ METHODS = tuple(_CHOOSERS)
 """The names of the methods, the default first."""
 
 
-def _middle_of_the_best(edges: Vector, values: NDArray[np.intp]) -> float:
+def _find_best_midpoint(edges: Vector, values: NDArray[np.intp]) -> float:
     """The middle of the widest gap between neighbouring distances, among the gaps with the highest of ``values``.
     ``values`` has one number for each gap, (n + 1,).
 
@@ -258,7 +258,7 @@ def _require_both_classes(method: str, entries: LabelledDistances) -> None:
         )
 
 
-def _require_threshold(value: float, whose: str) -> float:
+def _require_threshold(value: float, name: str) -> float:
     if not (np.isfinite(value) and value >= 0.0):
-        raise Invalid("bad-tau", f"{whose} must be a number of at least 0, not {value}.")
+        raise Invalid("bad-tau", f"{name} must be a number of at least 0, not {value}.")
     return float(value)

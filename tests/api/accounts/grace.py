@@ -96,7 +96,7 @@ MOMENT = datetime.now(UTC)
 """The time of all requests that use codes: no time step ends during a test."""
 
 
-def code_of(key: str, steps: int = 0) -> str:
+def compute_code(key: str, steps: int = 0) -> str:
     """Return the code of a key at ``MOMENT``, or ``steps`` steps of 30 s later."""
     return pyotp.TOTP(key).at(MOMENT.timestamp() + 30 * steps)
 
@@ -111,7 +111,7 @@ def with_totp(service: Service) -> tuple[str, str]:
     stop_clock(service)
     csrf = signed_in(service)
     key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
-    body = {"key": key, "code": code_of(key, -1), "password": GOOD}
+    body = {"key": key, "code": compute_code(key, -1), "password": GOOD}
     assert browse(service, "POST", f"{SETUP}/totp", csrf, json=body).status_code == 204
     return csrf, key
 
@@ -121,7 +121,7 @@ def second_step(service: Service, **proof: str) -> Any:
     return browse(service, "POST", "/session/second-factor", json=proof)
 
 
-def tell(service: Service, *subjects: str) -> None:
+def send_notices(service: Service, *subjects: str) -> None:
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle="grace").one()
         for subject in subjects:

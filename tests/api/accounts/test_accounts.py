@@ -26,7 +26,7 @@ from tests.api.accounts.grace import (
     token_with,
 )
 from tests.api.conftest import API, Service, rated, refused
-from tests.factories import give_role, noise_images, zip_of
+from tests.factories import give_role, make_zip, noise_images
 
 # Signing up
 
@@ -430,7 +430,7 @@ def test_a_token_can_only_do_what_its_scopes_allow(service: Service) -> None:
     service.http.cookies.clear()
     acts: dict[str, tuple[str, str, dict[str, Any]]] = {
         "read": ("GET", f"/competitions/{slug}/submissions", {}),
-        "submit": ("POST", f"/competitions/{entered}/submissions", {"content": zip_of(noise_images(9))}),
+        "submit": ("POST", f"/competitions/{entered}/submissions", {"content": make_zip(noise_images(9))}),
         "organize": ("PATCH", f"/competitions/{slug}", {"json": {"title": "New"}}),
     }
     for scope in acts:

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from api.http.client_address import ClientAddress, parse_address, visitor_of
+from api.http.client_address import ClientAddress, find_visitor, parse_address
 from deploy.standalone.service import service_children
 from scorer.db.tables import AuditEntry
 from scorer.errors import Unavailable
@@ -55,7 +55,7 @@ def test_addresses_are_parsed(text: str, address: str | None) -> None:
     ],
 )
 def test_the_visitor_is_the_nearest_address_that_is_not_a_proxy(hops: list[str], visitor: str) -> None:
-    assert visitor_of(ip_address(PROXY), hops, TRUSTED) == ip_address(visitor)
+    assert find_visitor(ip_address(PROXY), hops, TRUSTED) == ip_address(visitor)
 
 
 def trust(service: Service, monkeypatch: pytest.MonkeyPatch, *networks: IPv4Network | IPv6Network) -> None:

@@ -96,7 +96,7 @@ def test_a_token_that_is_being_created_ends_with_its_session(service: Service) -
 
 def test_the_old_password_opens_no_session_while_it_is_replaced(service: Service) -> None:
     armed(service)
-    link, better = reset_link(service), password_hashing.hash_of(BETTER)
+    link, better = reset_link(service), password_hashing.hash_password(BETTER)
     with ThreadPoolExecutor(1) as pool, service.context.sessions.begin() as session:
         password_resets.complete(session, link, better, now=service.context.now())
         session.flush()

@@ -98,7 +98,7 @@ def everything(service: Service, *, but: str = "") -> str:
     return "\n".join(rows for name, rows in rows_by_table(service).items() if name != but)
 
 
-def number_of_grace(service: Service) -> int:
+def load_grace_id(service: Service) -> int:
     """Return the id of Grace's account."""
     with service.context.sessions() as session:
         return session.query(Account).filter_by(handle=HANDLE).one().id
@@ -207,7 +207,7 @@ def settled(service: Service) -> dict[str, Any]:
 
 
 def test_only_the_number_of_a_deleted_account_stays(service: Service, settled: dict[str, Any]) -> None:
-    number = number_of_grace(service)
+    number = load_grace_id(service)
     assert "hopper" in everything(service)
     assert delete(service, settled["cookie"], settled["csrf"]).status_code == 204
     left = [line for line in everything(service, but="mails").splitlines() if "hopper" in line]
@@ -223,7 +223,7 @@ def test_only_the_number_of_a_deleted_account_stays(service: Service, settled: d
 
 
 def test_a_deletion_ends_sessions_uploads_and_invitations(service: Service, settled: dict[str, Any]) -> None:
-    number, elsewhere = number_of_grace(service), service.competition()
+    number, elsewhere = load_grace_id(service), service.competition()
     with service.context.sessions.begin() as session:
         grace = session.get_one(Account, number)
         competition = session.query(Competition).filter_by(slug=elsewhere).one()
@@ -246,7 +246,7 @@ def test_a_deletion_ends_sessions_uploads_and_invitations(service: Service, sett
 
 
 def test_nobody_can_use_a_deleted_account(service: Service, settled: dict[str, Any]) -> None:
-    number = number_of_grace(service)
+    number = load_grace_id(service)
     delete(service, settled["cookie"], settled["csrf"])
     refused(service.call(HANDLE, "GET", "/me"), 401, "bad-token")
     assert by_session(service, settled["cookie"], settled["csrf"], "GET", "/me").status_code == 401
@@ -261,7 +261,7 @@ def test_nobody_can_use_a_deleted_account(service: Service, settled: dict[str, A
 
 
 def test_entries_and_teams_stay_under_a_pseudonym(service: Service, settled: dict[str, Any]) -> None:
-    pseudonym = f"Deleted account {number_of_grace(service)}"
+    pseudonym = f"Deleted account {load_grace_id(service)}"
     board = f"/competitions/{settled['alone']}/leaderboard"
     before = service.call(None, "GET", board).json()["entries"]
     assert [row["team"] for row in before] == ["Hoppers"]

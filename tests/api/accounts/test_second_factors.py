@@ -15,7 +15,7 @@ from tests.api.accounts.grace import (
     MOMENT,
     SETUP,
     browse,
-    code_of,
+    compute_code,
     confirmed,
     mails,
     second_step,
@@ -38,7 +38,7 @@ def test_a_password_alone_does_not_sign_in(service: Service) -> None:
     refused(browse(service, "POST", "/tokens", answer.json()["csrf_token"], json={"name": "t"}), 401, "no-token")
     refused(second_step(service, code="000000"), 401, "wrong-code")
     first = service.http.cookies["kennel"]
-    done = second_step(service, code=code_of(key))
+    done = second_step(service, code=compute_code(key))
     assert (done.status_code, done.json()["second_factor"]) == (201, False)
     assert browse(service, "GET", "/me").json()["handle"] == "grace"
     assert service.http.cookies["kennel"] != first, "the second step sets a new cookie"
@@ -49,7 +49,7 @@ def test_a_password_alone_does_not_sign_in(service: Service) -> None:
 
 def test_a_code_works_once(service: Service) -> None:
     _, key = with_totp(service)
-    code = code_of(key)
+    code = compute_code(key)
     sign_in(service)
     assert second_step(service, code=code).status_code == 201
     sign_in(service)
@@ -60,7 +60,7 @@ def test_codes_for_other_times_are_refused(service: Service) -> None:
     _, key = with_totp(service)
     sign_in(service)
     for steps in (-5, 5):
-        refused(second_step(service, code=code_of(key, steps)), 401, "wrong-code")
+        refused(second_step(service, code=compute_code(key, steps)), 401, "wrong-code")
 
 
 def test_guesses_of_codes_are_limited(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_guesses_of_codes_are_limited(service: Service, monkeypatch: pytest.Monk
         sign_in(service)
         refused(second_step(service, code="000000"), 401, "wrong-code")
     sign_in(service)
-    refused(second_step(service, code=code_of(key)), 429, "too-often")
+    refused(second_step(service, code=compute_code(key)), 429, "too-often")
 
 
 def test_strangers_with_the_password_do_not_lock_out_the_owner(
@@ -88,11 +88,11 @@ def test_strangers_with_the_password_do_not_lock_out_the_owner(
             sign_in(service)
             assert second_step(service, code="000000").status_code in {401, 429}
     sign_in(service)
-    refused(second_step(service, code=code_of(key)), 429, "too-often")
+    refused(second_step(service, code=compute_code(key)), 429, "too-often")
     service.http.cookies.clear()
     service.http.cookies.set("kennel-device", own)
     sign_in(service)
-    assert second_step(service, code=code_of(key)).status_code == 201
+    assert second_step(service, code=compute_code(key)).status_code == 201
 
 
 def test_the_second_step_expires_after_ten_minutes(service: Service) -> None:
@@ -102,9 +102,9 @@ def test_the_second_step_expires_after_ten_minutes(service: Service) -> None:
         waiting = session.query(WebSession).filter_by(awaits_second_factor=True).one()
         assert waiting.expires_at - waiting.created_at == timedelta(minutes=10)
         waiting.expires_at = MOMENT
-    refused(second_step(service, code=code_of(key)), 401, "no-sign-in")
+    refused(second_step(service, code=compute_code(key)), 401, "no-sign-in")
     service.http.cookies.clear()
-    refused(second_step(service, code=code_of(key)), 401, "no-sign-in")
+    refused(second_step(service, code=compute_code(key)), 401, "no-sign-in")
 
 
 def test_a_recovery_code_works_once_and_new_codes_replace_the_old(service: Service) -> None:
@@ -131,11 +131,11 @@ def test_setup_needs_the_password_and_a_code(service: Service) -> None:
     stop_clock(service)
     csrf = signed_in(service)
     key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
-    good = {"key": key, "code": code_of(key), "password": GOOD}
+    good = {"key": key, "code": compute_code(key), "password": GOOD}
     for changes, status, slug in (
         ({"password": "guessed"}, 403, "wrong-password"),
         ({"code": "000000"}, 422, "wrong-code"),
-        ({"key": "A" * 32, "code": code_of("A" * 32)}, 422, "stale-key"),
+        ({"key": "A" * 32, "code": compute_code("A" * 32)}, 422, "stale-key"),
     ):
         refused(browse(service, "POST", f"{SETUP}/totp", csrf, json=good | changes), status, slug)
     refused(browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD}), 409, "no-second-factor")
@@ -162,7 +162,7 @@ def test_the_owner_gets_a_mail_about_added_and_removed_factors(service: Service)
     csrf = sign_in(service).json()["csrf_token"]
     stop_clock(service)
     key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
-    good = {"key": key, "code": code_of(key), "password": GOOD}
+    good = {"key": key, "code": compute_code(key), "password": GOOD}
     assert browse(service, "POST", f"{SETUP}/totp", csrf, json=good).status_code == 204
     (factor,) = browse(service, "GET", SETUP).json()["factors"]
     browse(service, "POST", f"{SETUP}/{factor['id']}/removal", csrf, json={"password": GOOD})
@@ -179,7 +179,7 @@ def test_the_number_of_factors_is_limited(service: Service, monkeypatch: pytest.
     stop_clock(service)
     csrf = signed_in(service)
     key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
-    good = {"key": key, "code": code_of(key), "password": GOOD}
+    good = {"key": key, "code": compute_code(key), "password": GOOD}
     refused(browse(service, "POST", f"{SETUP}/totp", csrf, json=good), 409, "too-many-factors")
 
 
@@ -245,7 +245,7 @@ def test_an_account_that_must_set_up_a_factor_can_only_do_that(
     assert browse(service, "GET", "/me").status_code == 200
     stop_clock(service)
     key = browse(service, "POST", f"{SETUP}/totp-key", csrf).json()["key"]
-    good = {"key": key, "code": code_of(key), "password": GOOD}
+    good = {"key": key, "code": compute_code(key), "password": GOOD}
     assert browse(service, "POST", f"{SETUP}/totp", csrf, json=good).status_code == 204
     assert browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD}).status_code == 201
     assert browse(service, "GET", "/sessions").status_code == 200
@@ -288,5 +288,5 @@ def test_malformed_passkeys_are_refused(service: Service) -> None:
 def test_a_step_is_thirty_seconds() -> None:
     """RFC 6238, appendix B: the last six digits of the test value at 59 s."""
     key = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
-    assert second_factors._step_of(key, "287082", datetime.fromtimestamp(59, UTC)) == 1
-    assert second_factors._step_of(key, "287082", datetime.fromtimestamp(59 + 90, UTC)) is None
+    assert second_factors._find_step(key, "287082", datetime.fromtimestamp(59, UTC)) == 1
+    assert second_factors._find_step(key, "287082", datetime.fromtimestamp(59 + 90, UTC)) is None

@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from api.http.rate_limits import network_of
+from api.http.rate_limits import find_network
 from tests.api.accounts.grace import GOOD, GRACE, confirmed, link_in, mails, set_password, sign_up
 from tests.api.conftest import API, Service, rated, refused
 
@@ -35,8 +35,8 @@ def besiege(service: Service, attempts: int) -> None:
     ],
 )
 def test_addresses_are_grouped_into_networks(address: str, host: str, site: str) -> None:
-    assert network_of(address) == host
-    assert network_of(address, ipv4_bits=24, ipv6_bits=48) == site
+    assert find_network(address) == host
+    assert find_network(address, ipv4_bits=24, ipv6_bits=48) == site
 
 
 def test_strangers_do_not_lock_out_the_owner(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

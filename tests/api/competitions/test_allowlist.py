@@ -12,10 +12,10 @@ from tests.api.conftest import Service, refused
 from tests.api.kaggle.kaggle_client import refusal_message, rpc
 from tests.api.submissions.tus import create as create_upload
 from tests.api.submissions.tus import stored
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 __all__ = ["terminal"]
-ZIP = zip_of(noise_images(9))
+ZIP = make_zip(noise_images(9))
 RULES = "Be fair."
 
 
@@ -77,12 +77,12 @@ def test_an_invitation_sends_one_notice_and_can_be_revoked(service: Service) -> 
     assert service.submit("ada", slug, ZIP).status_code == 202
     assert service.call("organizer", "DELETE", f"{path}/Ada").status_code == 204
     refused(service.call("organizer", "DELETE", f"{path}/ada"), 404, "no-allowlist-entry")
-    refused(service.submit("ada", slug, zip_of(noise_images(10))), 403, "not-invited")
+    refused(service.submit("ada", slug, make_zip(noise_images(10))), 403, "not-invited")
     assert service.call("ada", "GET", f"/competitions/{slug}/submissions").json()["submissions"], (
         "earlier entries stay visible"
     )
     assert invite(service, slug, "ada") == ["ada", "bob"]
-    assert service.submit("ada", slug, zip_of(noise_images(10))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(10))).status_code == 202
     log = service.call("admin", "GET", "/admin/audit", params={"subject": f"competition:{slug}"}).json()["entries"]
     acts = [
         (entry["action"], (entry["after"] or entry["before"])["who"]) for entry in log if "allowlist" in entry["action"]
@@ -102,7 +102,7 @@ def test_a_person_who_confirms_an_invited_address_can_enter(service: Service) ->
     assert f"/competitions/{slug}" in mail.body
     invitation = link_in(mail)
     assert sign_up(service, email="grace@example.org", invitation=invitation).status_code == 201
-    service.tokens["grace"] = token_of(service, "grace")
+    service.tokens["grace"] = issue_token(service, "grace")
     problem = refused(service.submit("grace", slug, ZIP), 403, "not-invited")
     assert "confirm that address" in problem["title"]
     confirm(service, link_in(mails(service)[-1]))
@@ -115,7 +115,7 @@ def test_a_person_who_confirms_an_invited_address_can_enter(service: Service) ->
     assert "signup" not in mails(service)[-1].body
 
 
-def token_of(service: Service, handle: str) -> str:
+def issue_token(service: Service, handle: str) -> str:
     """Issue a token for a new account."""
     with service.context.sessions.begin() as session:
         account = session.query(Account).filter_by(handle=handle).one()

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
 from scorer.competitions import preparations
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.jobs import worker_reports
 from scorer.db.tables import Account, Preparation
 from scorer.errors import Conflict, Invalid
@@ -40,7 +40,7 @@ def finish(service: Service, preparation: Preparation) -> None:
 def test_changed_weights_need_new_references(service: Service) -> None:
     slug = service.competition()
     with service.context.sessions.begin() as session:
-        state = state_of(session, slug, service.context.now())
+        state = load_state(session, slug, service.context.now())
         track = state.tracks["private"]
         track.extractor = "inception_v3@1"
         session.flush()
@@ -55,7 +55,7 @@ def test_changed_weights_need_new_references(service: Service) -> None:
         assert job is not None
         assert job.state == JobState.WAITING
         assert prepared(service, session, state, OLD) is old, "the old weights are back"
-        space = preparations.space_of("inception_v3", NEW)
+        space = preparations.find_feature_space("inception_v3", NEW)
         assert preparations.finished_preparation(session, state, "private", space=space) is None
 
 
@@ -65,7 +65,7 @@ def test_the_refusal_without_weights_names_the_command_to_install_them(
     slug = service.competition()
     report: dict[str, Any] = {"version": "1", "migration": "1", "extractors": {"tiny@1": "ab"}}
     with service.context.sessions.begin() as session:
-        state = state_of(session, slug, service.context.now())
+        state = load_state(session, slug, service.context.now())
         state.tracks["private"].extractor = "inception_v3@1"
         worker_reports.write_report(session, "checker@here", queues=["check"], **report)
         worker_reports.write_report(session, "scorer@here", queues=["prepare"], **report)
@@ -83,7 +83,7 @@ def test_the_refusal_without_weights_names_the_command_to_install_them(
 def test_another_format_needs_new_references(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
     with service.context.sessions.begin() as session:
-        state = state_of(session, slug, service.context.now())
+        state = load_state(session, slug, service.context.now())
         old = prepared(service, session, state, {})
         assert prepared(service, session, state, {}) is old
         monkeypatch.setattr(preparations, "FORMAT", "2")
@@ -94,7 +94,7 @@ def test_entries_with_old_weights_are_rescored_together(service: Service) -> Non
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     with service.context.sessions.begin() as session:
-        state = state_of(session, slug, service.context.now())
+        state = load_state(session, slug, service.context.now())
         track = state.tracks["private"]
         track.extractor = "inception_v3@1"
         preparations.unset_preparation(session, track, now=service.context.now())

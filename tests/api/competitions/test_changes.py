@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service, audit_entries, refused
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 __all__ = ["terminal"]
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
@@ -75,7 +75,7 @@ def test_a_change_is_logged_and_notifies_teams_and_rule_acceptors(service: Servi
     for who in ("ada", "bob"):
         path = f"/competitions/{slug}/rules-acceptance"
         assert service.call(who, "PUT", path, json={"rules_sha256": version}).status_code == 200
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
     before = [notices(service, who) for who in ("ada", "bob", "eve")]
     prizes = [{"place": 1, "amount": "$5,000"}]
     answer = change(service, slug, prizes=prizes, rules="Be kind.", daily_limit=7, title="Dogs", description="Quiet.")
@@ -108,7 +108,7 @@ def test_a_change_is_logged_and_notifies_teams_and_rule_acceptors(service: Servi
 def test_a_change_keeps_medals_that_it_does_not_name(service: Service) -> None:
     """Otherwise the board and the checklist would disagree about who gets them."""
     slug = service.competition(medals={"gold": 1, "silver": 2, "bronze": 3})
-    service.submit("ada", slug, zip_of(noise_images(9)))
+    service.submit("ada", slug, make_zip(noise_images(9)))
     assert change(service, slug, medals={"gold": 0}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 3}
     assert change(service, slug, medals={"bronze": 9}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 9}
     expected = (
@@ -166,14 +166,14 @@ def test_the_public_extractor_can_change_before_scores(service: Service) -> None
     assert service.call("organizer", "POST", thresholds, json=chosen).is_success
     view = change(service, slug, public={"extractor": "efficientnet_lite0"}).json()
     assert (view["tracks"][0]["extractor"], view["tracks"][0]["tau"]) == ("efficientnet_lite0@1", None)
-    refused(service.submit("ada", slug, zip_of(noise_images(9))), 409, "not-ready")
+    refused(service.submit("ada", slug, make_zip(noise_images(9))), 409, "not-ready")
     assert change(service, slug, public={"extractor": "tiny"}).status_code == 200
     prepared = service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/preparation")
     assert prepared.status_code == 202, prepared.text
     view = service.call("organizer", "GET", f"/competitions/{slug}").json()
     assert (view["missing"], view["tracks"][0]["tau"] not in {None, 0.0, 0.3}) == ([], True)
     refused(service.call("organizer", "POST", f"{thresholds}/undo", json={"reason": "Back."}), 409, "nothing-to-undo")
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
     refused(change(service, slug, public={"extractor": "inception_v3"}), 409, "fixed-by-now")
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from scorer.accounts import second_factors
 from scorer.acting import Acting
 from scorer.competitions import competition_roles
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.db.tables import Account, AuditEntry
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import Service, slug_of
-from tests.factories import noise_images, zip_of
+from tests.api.conftest import Service, read_problem
+from tests.factories import make_zip, noise_images
 
 __all__ = ["terminal"]
 
@@ -32,10 +32,10 @@ def opens_review_queue(service: Service, slug: str, who: str) -> bool:
 
 def test_a_role_is_not_offered_to_admins_or_unknown_people(service: Service) -> None:
     slug = service.competition()
-    assert slug_of(offer(service, slug, "nobody")) == (404, "no-account")
-    assert slug_of(offer(service, slug, "admin")) == (409, "is-admin")
+    assert read_problem(offer(service, slug, "nobody")) == (404, "no-account")
+    assert read_problem(offer(service, slug, "admin")) == (409, "is-admin")
     assert offer(service, slug, "bob", "king").status_code == 422
-    assert slug_of(accept(service, slug, "bob")) == (404, "no-role")
+    assert read_problem(accept(service, slug, "bob")) == (404, "no-role")
 
 
 def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
@@ -65,7 +65,7 @@ def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
         ("bob", "organizer"),
     ]
     assert service.call("organizer", "DELETE", f"{roles}/bob").status_code == 204
-    assert slug_of(service.call("organizer", "DELETE", f"{roles}/bob")) == (404, "no-role")
+    assert read_problem(service.call("organizer", "DELETE", f"{roles}/bob")) == (404, "no-role")
     assert not opens_review_queue(service, slug, "bob")
     with service.context.sessions() as session:
         acts = session.query(AuditEntry.action).filter(AuditEntry.action.like("role.%")).order_by(AuditEntry.id)
@@ -80,9 +80,9 @@ def test_the_last_organizer_stays_if_no_admin_can_decide(service: Service) -> No
     with service.context.sessions.begin() as session:
         session.query(Account).filter_by(handle="admin").one().role = "participant"
         session.query(Account).filter_by(handle="ada").one().role = "admin"
-    assert slug_of(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer")
+    assert read_problem(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer")
     offer(service, slug, "bob", "organizer")
-    assert slug_of(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer"), (
+    assert read_problem(service.call("organizer", "DELETE", f"{roles}/organizer")) == (409, "last-organizer"), (
         "bob has not accepted yet"
     )
     accept(service, slug, "bob")
@@ -104,7 +104,7 @@ def only_organizer(service: Service) -> str:
 def test_the_last_organizer_cannot_get_a_lesser_role(service: Service) -> None:
     slug = only_organizer(service)
     refused = offer(service, slug, "organizer", "reviewer")
-    assert slug_of(refused) == (409, "last-organizer")
+    assert read_problem(refused) == (409, "last-organizer")
     assert "A competition" in refused.text, "the refusal names the competition"
     held = service.call("organizer", "GET", f"/competitions/{slug}/roles").json()["roles"]
     assert [(role["handle"], role["role"]) for role in held] == [("organizer", "organizer")]
@@ -118,7 +118,7 @@ def test_the_last_organizer_can_be_suspended_if_another_admin_can_decide(service
     service.competition()  # ada, an admin, has not entered this competition
     suspension = {"json": {"suspended": True, "reason": "Abuse."}}
     refused = service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension)
-    assert slug_of(refused) == (409, "last-organizer")
+    assert read_problem(refused) == (409, "last-organizer")
     assert opens_review_queue(service, slug, "organizer"), "the suspension had no effect"
     assert service.browse("ada", "PUT", "/accounts/eve/role", json={"role": "admin"}).status_code == 200
     assert service.browse("ada", "PUT", "/admin/accounts/organizer/suspension", **suspension).is_success
@@ -132,8 +132,8 @@ def test_without_organizers_the_last_admin_who_can_decide_stays(service: Service
     assert service.call("organizer", "DELETE", f"/competitions/{slug}/roles/organizer").status_code == 204
     suspension = {"json": {"suspended": True, "reason": ""}}
     demoted = service.browse("ada", "PUT", "/accounts/admin/role", json={"role": "participant"})
-    assert slug_of(demoted) == (409, "last-organizer")
-    assert slug_of(service.browse("ada", "PUT", "/admin/accounts/admin/suspension", **suspension)) == (
+    assert read_problem(demoted) == (409, "last-organizer")
+    assert read_problem(service.browse("ada", "PUT", "/admin/accounts/admin/suspension", **suspension)) == (
         409,
         "last-organizer",
     )
@@ -142,7 +142,7 @@ def test_without_organizers_the_last_admin_who_can_decide_stays(service: Service
     accept(service, slug, "bob")
     assert service.browse("ada", "PUT", "/accounts/admin/role", json={"role": "participant"}).is_success
     refused = service.browse("ada", "PUT", "/admin/accounts/bob/suspension", **suspension)
-    assert slug_of(refused) == (409, "last-organizer")
+    assert read_problem(refused) == (409, "last-organizer")
 
 
 def test_the_last_two_organizers_cannot_leave_in_parallel(service: Service) -> None:
@@ -161,7 +161,7 @@ def test_the_last_two_organizers_cannot_leave_in_parallel(service: Service) -> N
             suspension = pool.submit(suspend)
             wait([suspension], timeout=1)
             assert not suspension.done(), "the suspension waits for the end of the role"
-        assert slug_of(suspension.result()) == (409, "last-organizer")
+        assert read_problem(suspension.result()) == (409, "last-organizer")
 
 
 def test_a_competition_without_organizers_does_not_block_suspensions(service: Service) -> None:
@@ -201,7 +201,7 @@ def test_a_role_counts_only_in_its_competition(service: Service) -> None:
     }
     for (method, path, fields), expected in attempts.items():
         answer = service.browse("eve", method, path, json=dict(fields) if fields else None)
-        assert slug_of(answer) == expected, path
+        assert read_problem(answer) == expected, path
     listed = service.browse("eve", "GET", "/competitions").json()["competitions"]
     assert [competition["slug"] for competition in listed] == ["eves", slug]
     board = service.browse("eve", "GET", f"/competitions/{slug}/leaderboard").json()
@@ -211,11 +211,11 @@ def test_a_role_counts_only_in_its_competition(service: Service) -> None:
 def enters(service: Service, slug: str, who: str) -> list[tuple[int, str] | int]:
     """Try each path into a competition. Return each status, with the error's slug if it is refused."""
     answers = [
-        service.submit(who, slug, zip_of(noise_images(20))),
+        service.submit(who, slug, make_zip(noise_images(20))),
         service.call(who, "POST", f"/competitions/{slug}/teams", json={"name": f"Team of {who}"}),
         service.call(who, "POST", f"/competitions/{slug}/team/invitations", json={"handle": "eve"}),
     ]
-    return [answer.status_code if answer.is_success else slug_of(answer) for answer in answers]
+    return [answer.status_code if answer.is_success else read_problem(answer) for answer in answers]
 
 
 def test_people_who_judge_or_have_judged_cannot_enter(service: Service) -> None:
@@ -235,18 +235,21 @@ def test_people_who_judge_or_have_judged_cannot_enter(service: Service) -> None:
         invited[who] = service.call("ada", "POST", path, json={"handle": who}).json()["id"]
     joining = {"json": {"accept": True}}
     path = f"/competitions/{slug}/invitations"
-    assert slug_of(service.call("bob", "PUT", f"{path}/{invited['bob']}/answer", **joining)) == (403, "judges-here")
+    assert read_problem(service.call("bob", "PUT", f"{path}/{invited['bob']}/answer", **joining)) == (
+        403,
+        "judges-here",
+    )
     assert service.call("eve", "PUT", f"{path}/{invited['eve']}/answer", **joining).status_code == 200
-    assert slug_of(accept(service, slug, "eve")) == (409, "competes")
-    assert service.submit("organizer", slug, zip_of(noise_images(21)), benchmark="A line").status_code == 202
+    assert read_problem(accept(service, slug, "eve")) == (409, "competes")
+    assert service.submit("organizer", slug, make_zip(noise_images(21)), benchmark="A line").status_code == 202
 
 
 def test_people_who_have_been_in_a_team_cannot_judge(service: Service) -> None:
     slug = service.competition()
     service.call("ada", "POST", f"/competitions/{slug}/teams", json={"name": "Alone"})
-    assert slug_of(offer(service, slug, "ada")) == (409, "competes")
+    assert read_problem(offer(service, slug, "ada")) == (409, "competes")
     assert service.call("ada", "DELETE", f"/competitions/{slug}/team/membership").status_code == 204
-    assert slug_of(offer(service, slug, "ada", "organizer")) == (409, "competes"), (
+    assert read_problem(offer(service, slug, "ada", "organizer")) == (409, "competes"), (
         "former team members cannot judge either"
     )
 
@@ -263,8 +266,8 @@ def test_admins_are_organizers_of_competitions_they_have_not_entered(service: Se
     assert f"competition:{other}" in {entry["subject"] for entry in log}
     # A former admin has seen everything except the competitions they had entered.
     assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "participant"}).status_code == 200
-    assert service.submit("ada", slug, zip_of(noise_images(11))).status_code == 202
-    assert slug_of(service.submit("ada", other, zip_of(noise_images(11)))) == (403, "judges-here")
+    assert service.submit("ada", slug, make_zip(noise_images(11))).status_code == 202
+    assert read_problem(service.submit("ada", other, make_zip(noise_images(11)))) == (403, "judges-here")
 
 
 def test_an_accepted_organizer_has_an_organizers_scopes_and_duties(service: Service) -> None:
@@ -276,7 +279,9 @@ def test_an_accepted_organizer_has_an_organizers_scopes_and_duties(service: Serv
     with service.context.sessions() as session:
         bob, eve = (session.query(Account).filter_by(handle=who).one() for who in ("bob", "eve"))
         assert [second_factors.is_required(who, "organizers") for who in (bob, eve)] == [True, False]
-        organizers = competition_roles.organizers_of(session, state_of(session, slug, datetime.now(UTC)).competition)
+        organizers = competition_roles.load_organizers(
+            session, load_state(session, slug, datetime.now(UTC)).competition
+        )
         assert [account.handle for account in organizers] == ["organizer", "bob", "admin"]
 
 
@@ -298,7 +303,7 @@ def test_giving_up_an_accepted_role_needs_the_scope_organize(service: Service) -
     assert service.call("bob", "DELETE", f"/competitions/{slug}/role").status_code == 204, "an offer needs no scope"
     offer(service, slug, "bob")
     accept(service, slug, "bob")
-    assert slug_of(service.call("bob", "DELETE", f"/competitions/{slug}/role")) == (403, "wrong-scope")
+    assert read_problem(service.call("bob", "DELETE", f"/competitions/{slug}/role")) == (403, "wrong-scope")
     made = service.browse("bob", "POST", "/tokens", json={"name": "t", "scopes": ["organize"]})
     service.tokens["bob"] = made.json()["token"]
     assert service.call("bob", "DELETE", f"/competitions/{slug}/role").status_code == 204

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from deploy.cli.main import app
 from tests.api.conftest import API, Service, refused
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 
 SAMPLE = bytes(range(256)) * 4000
@@ -93,11 +93,11 @@ def test_training_images_can_be_offered_but_secret_images_cannot(service: Servic
     slug = service.competition()
     train = put(service, slug, "train.zip", b"", source="train")
     assert train.status_code == 200, train.text
-    assert get(service, slug, "train.zip").content == zip_of(noise_images(1, 40, 16))
+    assert get(service, slug, "train.zip").content == make_zip(noise_images(1, 40, 16))
     other = service.competition()
     for images in (noise_images(2, 12, 16), noise_images(3, 10, 16)):
-        refused(put(service, other, "nice.zip", zip_of(images)), 409, "secret-images")
-    more = zip_of(noise_images(77, 10, 16))
+        refused(put(service, other, "nice.zip", make_zip(images)), 409, "secret-images")
+    more = make_zip(noise_images(77, 10, 16))
     assert put(service, slug, "more.zip", more).status_code == 200
     path = f"/competitions/{other}/references/held_out"
     refused(service.call("organizer", "PUT", path, content=more), 409, "offered-images")

@@ -13,8 +13,8 @@ from scorer.db.tables import WorkerReport
 from scorer.extractor_catalogue import find_extractor
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service, refused
-from tests.factories import noise_images, zip_of
-from tests.web.pages import session_of
+from tests.factories import make_zip, noise_images
+from tests.web.pages import start_session
 
 __all__ = ["terminal"]
 DEFAULTS = ("inception_v3", "nasnetalarge")
@@ -47,7 +47,7 @@ def create(service: Service, slug: str, **fields: Any) -> Any:
     return service.call("organizer", "POST", "/competitions", json={"slug": slug, "title": "Dogs"} | fields)
 
 
-def extractors_of(competition: dict[str, Any]) -> dict[str, str]:
+def list_extractors(competition: dict[str, Any]) -> dict[str, str]:
     return {track["kind"]: track["extractor"] for track in competition["tracks"]}
 
 
@@ -68,7 +68,7 @@ def test_an_extractor_must_be_named_unless_the_default_is_installed(
 
 
 def test_the_form_selects_installed_extractors_and_marks_the_others(service: Service) -> None:
-    headers = {"Accept": "text/html", "Cookie": f"kennel={session_of(service, 'organizer')}"}
+    headers = {"Accept": "text/html", "Cookie": f"kennel={start_session(service, 'organizer')}"}
     report(service, "tiny", "inception_v3")
     public, private = service.http.get("/new-competition", headers=headers).text.split('<select id="private')
     chosen = '<option value="inception_v3@1" selected>inception_v3@1</option>'
@@ -82,7 +82,7 @@ def test_the_defaults_are_the_papers_extractors_if_installed(service: Service) -
     report(service, "tiny", *DEFAULTS)
     made = create(service, "default-dogs", public={"epsilon": 1e-9})
     assert made.status_code == 201, made.text
-    assert extractors_of(made.json()) == {"public": "inception_v3@1", "private": "nasnetalarge@1"}
+    assert list_extractors(made.json()) == {"public": "inception_v3@1", "private": "nasnetalarge@1"}
     assert made.json()["tracks"][0]["epsilon"] == 1e-9
     assert not [point for point in made.json()["missing"] if "weights" in point]
 
@@ -102,7 +102,7 @@ def test_open_points_name_missing_weights(service: Service) -> None:
     assert changed["missing"] == missing[:-1]
     changes = {"private": {"epsilon": 1e-9}}
     changed = service.call("organizer", "PATCH", "/competitions/dinov2-dogs", json=changes).json()
-    assert extractors_of(changed)["private"] == "tiny@1"
+    assert list_extractors(changed)["private"] == "tiny@1"
 
 
 def test_a_prepared_competition_needs_no_weights(service: Service) -> None:
@@ -118,7 +118,7 @@ def test_references_are_refused_without_the_weights(service: Service, terminal: 
     view = service.call("organizer", "GET", "/competitions/waiting-dogs/tracks/private/preparation").json()
     assert COMMANDS[1] in view["missing_weights"]
     train = tmp_path / "train.zip"
-    train.write_bytes(zip_of(noise_images(3)))
+    train.write_bytes(make_zip(noise_images(3)))
     done = terminal.run("admin", "reference", "attach", "waiting-dogs", "--train", train, "--json", who="organizer")
     assert done.status == ExitCode.REFUSED
     problem = done.document["problem"]

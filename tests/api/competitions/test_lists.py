@@ -26,7 +26,7 @@ def crowded(service: Service, **changes: Any) -> Arena:
     arena.entry("ada", 10.0, 10.0)
     arena.publish(final=False)
     with arena.begin() as session:
-        state = competition_state.state_of(session, arena.slug, arena.now)
+        state = competition_state.load_state(session, arena.slug, arena.now)
         author, ids = state.competition.created_by, {"competition_id": state.competition.id}
         for name in ("a.csv", "b.csv"):
             file = {"bytes": 1, "sha256": "0" * 64, "crc32": 0, "blob_key": "k", "author_id": author}
@@ -65,14 +65,14 @@ def test_long_lists_take_no_more_statements_than_short_ones(service: Service) ->
 def test_states_loaded_together_equal_states_loaded_alone(service: Service) -> None:
     arenas = [crowded(service), Arena(service, opens_at=None), crowded(service)]
     with arenas[0].begin() as session:
-        state = competition_state.state_of(session, arenas[2].slug, arenas[0].now)
+        state = competition_state.load_state(session, arenas[2].slug, arenas[0].now)
         author = session.get_one(Account, state.competition.created_by)
         for number in range(competition_state.MAX_ANNOUNCEMENTS + 1):
             announcements.announce(Acting(session, author, arenas[0].now), state, f"No. {number}", text="Text")
     with arenas[0].begin() as session:
-        alone = [competition_state.state_of(session, arena.slug, arena.now) for arena in arenas]
+        alone = [competition_state.load_state(session, arena.slug, arena.now) for arena in arenas]
         ids = [state.competition.id for state in alone]
-        assert competition_state.states_of(session, ids, arenas[0].now) == alone
+        assert competition_state.load_states(session, ids, arenas[0].now) == alone
         assert [len(state.files) for state in alone] == [2, 0, 2]
         assert [announcement.title for announcement in alone[2].announcements] == ["No. 3", "No. 2", "No. 1"]
         assert [state.phase.value for state in alone] == ["provisional", "draft", "provisional"]

@@ -14,9 +14,9 @@ from api.http import received_blobs
 from api.http.dependencies import request_time
 from api.submissions import file_uploads
 from scorer.db.tables import Competition, Submission
-from tests.api.conftest import Service, slug_of
+from tests.api.conftest import Service, read_problem
 from tests.examples import examples
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 START = datetime(2026, 3, 1, 10, 30, tzinfo=UTC)
 SECOND, MOMENT = timedelta(seconds=1), timedelta(microseconds=1)
@@ -64,7 +64,7 @@ def shown(service: Service, path: str) -> Any:
 
 def refusal(service: Service, slug: str) -> str:
     """Upload a file that is not a zip and return the refusal's slug: ``not-a-zip`` if entries are possible now."""
-    return slug_of(service.submit("ada", slug, b"x"))[1]
+    return read_problem(service.submit("ada", slug, b"x"))[1]
 
 
 def test_entries_are_accepted_while_the_competition_is_shown_as_open(service: Service, clock: Clock, slug: str) -> None:
@@ -108,7 +108,7 @@ def _page_says(service: Service, slug: str, opens_at: datetime, closes_at: datet
 def test_the_next_entry_is_accepted_from_the_shown_time(service: Service, clock: Clock, slug: str) -> None:
     clock.now = START
     _set_times(service, slug, START - timedelta(days=400), START + timedelta(days=800))
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
 
     @several
     @given(entered=TIMES, later=DISTANCES.map(abs))

@@ -14,7 +14,7 @@ from kennel_client.cli.start import KIT, path_in
 from kennel_client.errors import Unreadable
 from tests.api.cli_runner import CliTerminal, terminal, working_worker
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 __all__ = ["terminal"]
 
@@ -70,7 +70,7 @@ def test_the_gan_generates_images_of_the_right_size(tmp_path: Path) -> None:
     (tmp_path / "competition.json").write_text(json.dumps({"image_count": 3, "image_size": 24}))
     (tmp_path / "baseline.py").write_text((KIT / "baseline.py").read_text())
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "train.zip").write_bytes(zip_of(noise_images(1, 12, 40)))
+    (tmp_path / "data" / "train.zip").write_bytes(make_zip(noise_images(1, 12, 40)))
     baseline(tmp_path, "--model", "gan", "--seconds", "1", "--count", "70")
     folder = tmp_path / "images"
     subprocess.run([sys.executable, "-m", "zipfile", "-e", tmp_path / "submission.zip", folder], check=True)
@@ -82,10 +82,10 @@ def test_the_gan_generates_images_of_the_right_size(tmp_path: Path) -> None:
 def test_a_strict_check_lists_objections(terminal: CliTerminal, tmp_path: Path) -> None:
     train, entry = tmp_path / "train.zip", tmp_path / "entry.zip"
     images = noise_images(1)
-    train.write_bytes(zip_of(images))
+    train.write_bytes(make_zip(images))
     mine = noise_images(2)
     mine[1], mine[2], mine[3], mine[4] = mine[0], mine[5][:, ::-1], images[5], images[6][:, ::-1]
-    entry.write_bytes(zip_of(mine))
+    entry.write_bytes(make_zip(mine))
     arguments = ("check", entry, "--count", 8, "--size", 16)
     lenient = terminal.run(*arguments, "--train", train)
     assert (lenient.status, lenient.out.splitlines()[1:]) == (
@@ -101,7 +101,7 @@ def test_a_strict_check_lists_objections(terminal: CliTerminal, tmp_path: Path) 
     assert strict.status == ExitCode.FAULTY
     names = [(objection["name"], objection["images"]) for objection in strict.document["objections"]]
     assert names == [("repeated-images", 1), ("mirrored-images", 2)]
-    entry.write_bytes(zip_of(noise_images(2)))
+    entry.write_bytes(make_zip(noise_images(2)))
     assert terminal.run(*arguments, "--strict", "--train", train).status == ExitCode.DONE
     damaged = terminal.run(*arguments, "--train", Path(__file__))
     assert (damaged.status, "test_starter_kit.py" in damaged.err) == (ExitCode.USAGE, True)
@@ -109,7 +109,7 @@ def test_a_strict_check_lists_objections(terminal: CliTerminal, tmp_path: Path) 
 
 def test_a_strict_check_needs_pillow(terminal: CliTerminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = tmp_path / "entry.zip"
-    entry.write_bytes(zip_of(noise_images(2)))
+    entry.write_bytes(make_zip(noise_images(2)))
     arguments = ("check", entry, "--count", 8, "--size", 16)
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert terminal.run(*arguments).status == ExitCode.DONE

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
+from api.http.request_bodies import MAX_FILES_PER_ACCOUNT
 from deploy.standalone.ephemeral import Servers
 from scorer.accounts import sessions
 from scorer.accounts.sessions import Browser
@@ -26,7 +26,7 @@ from tests.conftest import fresh_settings
 
 MAX_FILE_BYTES = 200_000
 """The limit for a zip."""
-MAX_FILES = 2 * MAX_FILES_OF_AN_ACCOUNT
+MAX_FILES = 2 * MAX_FILES_PER_ACCOUNT
 CHUNK = b"10000\r\n" + b"x" * (1 << 16) + b"\r\n"
 ADDRESSES = iter(f"127.0.{block}.{number}" for block in (1, 2) for number in range(1, 255))
 """Addresses of attackers. Each attack has its own."""
@@ -135,7 +135,7 @@ def attacked(process: tuple[Service, int, int]) -> Iterator[Attacked]:
         attacked.require_answer()
 
 
-def session_of_ada(service: Service) -> str:
+def start_ada_session(service: Service) -> str:
     """Create a session for Ada and return its secret."""
     secret = secrets.token_urlsafe(32)
     with service.context.sessions.begin() as session:

@@ -165,29 +165,29 @@ def sample(schema: Mapping[str, Any], field: str = "") -> Any:
     return {"integer": 1, "number": 0.5, "boolean": True, "object": {}, "array": []}.get(schema.get("type", ""), "s")
 
 
-def values_of(kind: Any, file: Path) -> list[Any]:
+def list_values(kind: Any, file: Path) -> list[Any]:
     """Return arguments of a type: all values of a literal, and None if it is allowed."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         is_file = PathLike[str] in inner or Path in inner
-        return [file] if is_file else [value for option in inner for value in values_of(option, file)]
+        return [file] if is_file else [value for option in inner for value in list_values(option, file)]
     if origin is Literal:
         return list(inner)
     if origin is Sequence:
-        return [[value] for value in values_of(inner[0], file)]
+        return [[value] for value in list_values(inner[0], file)]
     if origin is Mapping:
-        return [{"train": value} for value in values_of(inner[1], file)]
+        return [{"train": value} for value in list_values(inner[1], file)]
     if is_typeddict(kind):
-        return [{name: values_of(hint, file)[0] for name, hint in get_type_hints(kind).items()}]
+        return [{name: list_values(hint, file)[0] for name, hint in get_type_hints(kind).items()}]
     plain: dict[Any, list[Any]] = {str: ["dogs"], int: [7], float: [0.5], bool: [True, False], type(None): [None]}
     plain |= {datetime: [datetime(2026, 3, 1, tzinfo=UTC)]}
     several: dict[Any, list[Any]] = {Callable: [lambda _: None], list: [[]], dict: [{}]}
     return plain[kind] if kind in plain else several[origin]
 
 
-def calls_of(method: Method[..., Any], file: Path) -> Iterator[dict[str, Any]]:
+def list_calls(method: Method[..., Any], file: Path) -> Iterator[dict[str, Any]]:
     """Yield arguments for calls: first the default values, then every other value of every argument."""
-    values = {name: values_of(kind, file) for name, kind in get_type_hints(method.steps).items() if name != "return"}
+    values = {name: list_values(kind, file) for name, kind in get_type_hints(method.steps).items() if name != "return"}
     first = {name: options[0] for name, options in values.items()}
     yield first
     yield from (first | {name: value} for name, options in values.items() for value in options[1:])
@@ -201,7 +201,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DocumentedSe
     asked = {}
     for name, (kind, method) in METHODS.items():
         asked[name] = DocumentedService()
-        for arguments in calls_of(method, file):
+        for arguments in list_calls(method, file):
             getattr(kind(asked[name]), name.partition(".")[2])(**arguments)
     return asked
 

@@ -201,7 +201,7 @@ def _count(raw: socket.socket, what: bytes, wanted: int) -> int:
 
 
 def test_the_connections_of_an_address_are_limited(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_protocol, "MAX_CONNECTIONS_OF_AN_ADDRESS", 3)
+    monkeypatch.setattr(server_protocol, "MAX_CONNECTIONS_PER_ADDRESS", 3)
     with ExitStack() as held:
         for _ in range(3):
             held.enter_context(_connect(address, source="127.0.0.2"))
@@ -212,7 +212,7 @@ def test_the_connections_of_an_address_are_limited(address: str, monkeypatch: py
 
 
 def test_a_trusted_proxy_has_no_limit_per_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_protocol, "MAX_CONNECTIONS_OF_AN_ADDRESS", 1)
+    monkeypatch.setattr(server_protocol, "MAX_CONNECTIONS_PER_ADDRESS", 1)
     settings = Settings(
         database_url="postgresql://x@127.0.0.1:1/x",
         redis_url="redis://127.0.0.1:1",

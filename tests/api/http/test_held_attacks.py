@@ -12,16 +12,16 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from api.http.concurrent_requests import MAX_REQUESTS_OF_AN_ACCOUNT
+from api.http.concurrent_requests import MAX_REQUESTS_PER_ACCOUNT
 from api.http.csrf import csrf_token
 from api.http.multipart import MAX_BYTES_BEFORE_FILE
 from api.http.request_bodies import (
-    MAX_BODIES_OF_A_CLIENT,
+    MAX_BODIES_PER_CLIENT,
     MAX_BODY_BYTES,
-    MAX_FILES_OF_AN_ACCOUNT,
+    MAX_FILES_PER_ACCOUNT,
     MAX_WAITING_BYTES,
 )
-from api.http.server_protocol import MAX_CONNECTIONS, MAX_CONNECTIONS_OF_AN_ADDRESS, MAX_HEADER_BYTES, MAX_PIPELINED
+from api.http.server_protocol import MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HEADER_BYTES, MAX_PIPELINED
 from deploy.standalone.ephemeral import Servers
 from scorer.accounts.api_tokens import MAX_TOKENS
 from scorer.db.tables import Account, Token, Webhook
@@ -36,7 +36,7 @@ from tests.api.http.attacked import (
     Attacked,
     attacked,
     attacked_process,
-    session_of_ada,
+    start_ada_session,
     statuses,
     wait_until,
     waiting_for_locks,
@@ -61,7 +61,7 @@ TRAILERS = b"GET /healthz HTTP/1.1\r\nHost: kennel\r\nTransfer-Encoding: chunked
 def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, int, int]]:
     """A service with the id and port of its web process."""
     rates = json.dumps({"request": f"{MAX_REQUESTS}/minute", "sign-up": f"{MAX_ACCOUNTS}/hour"})
-    changes = [f"request_bodies.MAX_FILE_BYTES_OF_AN_ACCOUNT = {MAX_FILES_BYTES}", NO_LOCK_TIMEOUT]
+    changes = [f"request_bodies.MAX_FILE_BYTES_PER_ACCOUNT = {MAX_FILES_BYTES}", NO_LOCK_TIMEOUT]
     variables = {"KENNEL_RATES": rates, "KENNEL_MAX_TEAM_BYTES": str(MAX_TEAM_BYTES)}
     variables["KENNEL_MAX_COMPETITION_BYTES"] = str(MAX_COMPETITION_BYTES)
     with attacked_process(servers, tmp_path_factory.mktemp("attacked"), changes=changes, **variables) as process:
@@ -98,7 +98,7 @@ def test_bytes_outside_a_body_cost_little_memory(attacked: Attacked, head: bytes
 
 
 def test_forms_cost_little_memory(attacked: Attacked) -> None:
-    slug, secret = attacked.service.competition(), session_of_ada(attacked.service)
+    slug, secret = attacked.service.competition(), start_ada_session(attacked.service)
     head = (
         f"POST /competitions/{slug}/submit HTTP/1.1\r\nHost: kennel\r\nCookie: kennel={secret}\r\n"
         "Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -108,7 +108,7 @@ def test_forms_cost_little_memory(attacked: Attacked) -> None:
     chunks = "".join(f"{len(field):x}\r\n{field}\r\n" for field in fields)
     assert len(chunks) > MAX_BYTES_BEFORE_FILE
     with bounded_memory(attacked):
-        for _ in range(MAX_FILES_OF_AN_ACCOUNT):
+        for _ in range(MAX_FILES_PER_ACCOUNT):
             attacked.connect(next(ADDRESSES), (head + chunks).encode())
 
 
@@ -119,13 +119,13 @@ def test_connections_are_limited_per_address_and_in_total(attacked: Attacked) ->
     assert int(soft) == min(int(hard), MAX_OPEN_FILES)
     before, others = attacked.files, 64
     source = next(ADDRESSES)
-    for _ in range(MAX_CONNECTIONS_OF_AN_ADDRESS + 100):
+    for _ in range(MAX_CONNECTIONS_PER_ADDRESS + 100):
         attacked.connect(source, b"GET / HTT")
     attacked.require_answer()
-    assert MAX_CONNECTIONS_OF_AN_ADDRESS <= attacked.files < before + MAX_CONNECTIONS_OF_AN_ADDRESS + others
-    for _ in range(MAX_CONNECTIONS // MAX_CONNECTIONS_OF_AN_ADDRESS + 1):
+    assert MAX_CONNECTIONS_PER_ADDRESS <= attacked.files < before + MAX_CONNECTIONS_PER_ADDRESS + others
+    for _ in range(MAX_CONNECTIONS // MAX_CONNECTIONS_PER_ADDRESS + 1):
         source = next(ADDRESSES)
-        for _ in range(MAX_CONNECTIONS_OF_AN_ADDRESS):
+        for _ in range(MAX_CONNECTIONS_PER_ADDRESS):
             attacked.connect(source, b"GET / HTT")
     attacked.require_answer()
     assert MAX_CONNECTIONS <= attacked.files < before + MAX_CONNECTIONS + others
@@ -135,7 +135,7 @@ def test_parallel_requests_use_a_limited_number_of_threads(attacked: Attacked) -
     before = attacked.threads
     request = f"GET {API}/competitions HTTP/1.1\r\nHost: kennel\r\n\r\n".encode()
     for source in (next(ADDRESSES), next(ADDRESSES)):
-        for _ in range(MAX_CONNECTIONS_OF_AN_ADDRESS):
+        for _ in range(MAX_CONNECTIONS_PER_ADDRESS):
             attacked.connect(source, request)
     attacked.require_answer()
     assert attacked.threads <= before + MAX_THREADS
@@ -178,7 +178,7 @@ def test_parallel_requests_do_not_exceed_an_accounts_limits(
     attacked: Attacked, path: str, table: Any, limit: int
 ) -> None:
     """All requests pass the check of the limit before a row is written."""
-    secret, many = session_of_ada(attacked.service), 8
+    secret, many = start_ada_session(attacked.service), 8
     body = json.dumps({"tokens": {"name": "many"}, "webhooks": {"url": "https://example.org/"}}[path])
     headers = {"Cookie": f"kennel={secret}", "X-CSRF-Token": csrf_token(secret), "Content-Type": "application/json"}
     lines = [f"POST {API}/{path} HTTP/1.1", "Host: kennel", f"Content-Length: {len(body)}"]
@@ -205,7 +205,7 @@ def test_an_account_cannot_fill_the_disk(attacked: Attacked) -> None:
     for chunks in (2, 20):
         attacked.send_files(slug, "ada", chunks)
     attacked.require_answer()
-    assert 0 < attacked.stored_bytes - before <= MAX_FILES_OF_AN_ACCOUNT * MAX_FILE_BYTES
+    assert 0 < attacked.stored_bytes - before <= MAX_FILES_PER_ACCOUNT * MAX_FILE_BYTES
 
 
 def test_small_pieces_of_an_upload_create_few_files(attacked: Attacked) -> None:
@@ -234,10 +234,10 @@ def test_the_announced_bytes_of_an_account_are_limited(attacked: Attacked) -> No
         f"POST {API}/competitions/{slug}/submissions HTTP/1.1\r\nHost: kennel\r\n"
         f"Authorization: Bearer {attacked.service.tokens['eve']}\r\nContent-Length: {MAX_FILE_BYTES}\r\n\r\nx"
     )
-    sent = [attacked.connect(next(ADDRESSES), head.encode()) for _ in range(MAX_FILES_OF_AN_ACCOUNT)]
+    sent = [attacked.connect(next(ADDRESSES), head.encode()) for _ in range(MAX_FILES_PER_ACCOUNT)]
     attacked.require_answer()
     wait_until(lambda: statuses(sent).total() > 0)
-    assert statuses(sent) == {429: MAX_FILES_OF_AN_ACCOUNT - MAX_FILES_BYTES // MAX_FILE_BYTES}
+    assert statuses(sent) == {429: MAX_FILES_PER_ACCOUNT - MAX_FILES_BYTES // MAX_FILE_BYTES}
 
 
 def test_teams_cannot_announce_more_than_their_quota_and_share(attacked: Attacked) -> None:
@@ -265,7 +265,7 @@ def test_bodies_in_memory_are_limited(attacked: Attacked) -> None:
     with bounded_memory(attacked):
         endless = attacked.connect(next(ADDRESSES), chunked + CHUNK * (2 * MAX_BODY_BYTES // len(CHUNK)))
         wait_until(lambda: statuses([endless]).total() > 0)
-        many = range(MAX_BODIES_OF_A_CLIENT + 8)
+        many = range(MAX_BODIES_PER_CLIENT + 8)
         begun = [attacked.connect(source, head + b"Content-Length: 9\r\n\r\n{") for _ in many]
         wait_until(lambda: statuses(begun) == {429: 8})
         waiting = [attacked.connect(next(ADDRESSES), chunked + CHUNK * 15) for _ in range(20)]
@@ -292,7 +292,7 @@ def test_slow_requests_of_an_account_leave_room_for_others(attacked: Attacked) -
     ask = f"GET {API}/notices HTTP/1.1\r\nHost: kennel\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
     with attacked.service.context.sessions() as session:
         session.execute(text("LOCK TABLE notices IN ACCESS EXCLUSIVE MODE"))
-        asked = [attacked.connect(next(ADDRESSES), ask) for _ in range(MAX_REQUESTS_OF_AN_ACCOUNT + too_many)]
+        asked = [attacked.connect(next(ADDRESSES), ask) for _ in range(MAX_REQUESTS_PER_ACCOUNT + too_many)]
         wait_until(lambda: statuses(asked).total() >= too_many)
         attacked.require_answer()
         assert statuses(asked) == {429: too_many}

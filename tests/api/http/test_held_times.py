@@ -11,7 +11,7 @@ from tests.api.http.attacked import (
     Attacked,
     attacked,
     attacked_process,
-    session_of_ada,
+    start_ada_session,
     statuses,
     wait_until,
 )
@@ -49,7 +49,7 @@ def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
 )
 def test_connections_that_wait_for_their_peer_end(attacked: Attacked, request_: str, status: int) -> None:
     slug, source = attacked.service.competition(), next(ADDRESSES)
-    data = request_.replace("{slug}", slug).replace("{session}", session_of_ada(attacked.service))
+    data = request_.replace("{slug}", slug).replace("{session}", start_ada_session(attacked.service))
     data = data.replace(" HTTP/1.1\r\n", " HTTP/1.1\r\nHost: kennel\r\n")
     sent = [attacked.connect(source, data.encode()) for _ in range(CONNECTIONS)]
     attacked.require_answer()

@@ -25,7 +25,7 @@ from tests.api.http.attacked import wait_until
 from tests.api.http.web_process import is_answered, web_process
 from tests.compose.compose_file import MAIN, read
 from tests.documents import ROOT
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 MIB, GIB = 1 << 20, 1 << 30
 IMAGES = 10_000
@@ -76,7 +76,8 @@ def test_a_web_process_stays_within_its_budget(service: Service, tmp_path: Path)
     small, large = service.competition(image_count=10), service.competition(image_count=IMAGES)
     people = ("ada", "bob", "eve")
     entries = {
-        who: service.submit(who, small, zip_of(noise_images(seed, 10))).json()["id"] for seed, who in enumerate(people)
+        who: service.submit(who, small, make_zip(noise_images(seed, 10))).json()["id"]
+        for seed, who in enumerate(people)
     }
     directory = _hostile_zip(IMAGES // 64, extra_bytes=0xFFFF - 40)
     references = _hostile_zip(reference_set.MAX_IMAGES // 4, extra_bytes=100)

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
-from api.openapi.pages import type_of
+from api.openapi.pages import describe_type
 from deploy.documentation.operations import openapi
 from tests.api.conftest import API, Service
 
@@ -70,11 +70,11 @@ def test_operations_and_parameters_are_described() -> None:
 
 def test_summaries_are_short_and_distinguish_operations() -> None:
     """Lists of operations and generated clients show them. Operations by rating link have the same summary."""
-    operation_of: dict[str, str] = {}
+    operations_by_summary: dict[str, str] = {}
     for operation in operations():
         name = operation["operationId"].removesuffix("_by_link")
         assert operation["description"].replace("\n", " ").startswith(operation["summary"]), name
-        assert operation_of.setdefault(operation["summary"], name) == name
+        assert operations_by_summary.setdefault(operation["summary"], name) == name
         assert len(operation["summary"]) <= 120, name
 
 
@@ -238,4 +238,4 @@ def test_the_introduction_for_language_models_names_existing_paths(service: Serv
     ],
 )
 def test_types_in_words(schema: dict[str, Any], words: str) -> None:
-    assert type_of(schema) == words
+    assert describe_type(schema) == words

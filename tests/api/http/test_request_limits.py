@@ -28,7 +28,7 @@ from deploy.standalone.commands import SERVER_LOOP, web_command
 from scorer.settings import Settings
 from tests.api.conftest import Service
 from tests.api.submissions.streams import listen_to_events
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 
 CHUNK = b"x" * (1 << 16)
@@ -53,7 +53,7 @@ def connection(address: str, data: bytes = b"") -> Iterator[socket.socket]:
         yield raw
 
 
-def answer_of(raw: socket.socket) -> bytes:
+def read_answer(raw: socket.socket) -> bytes:
     """Read until the server closes the connection. Fail if it does not."""
     answer = b""
     try:
@@ -83,19 +83,19 @@ def test_an_endless_body_is_refused_at_its_limit(address: str, path: str, conten
 
 def test_a_body_with_a_declared_size_over_the_limit_is_refused(address: str) -> None:
     with connection(address, SIGN_IN + b"Content-Length: 999999999\r\n\r\n{") as raw:
-        assert b" 413 " in answer_of(raw).splitlines()[0]
+        assert b" 413 " in read_answer(raw).splitlines()[0]
 
 
 def test_a_body_that_does_not_end_in_time_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_bodies, "MAX_BODY_SECONDS", 0.2)
     with connection(address, SIGN_IN + b"Content-Length: 100\r\n\r\n{") as raw:
-        answer = answer_of(raw)
+        answer = read_answer(raw)
     assert b" 408 " in answer.splitlines()[0]
     assert b"urn:kennel:problem:too-slow" in answer
 
 
 def test_the_parallel_bodies_of_an_address_are_limited(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_bodies, "MAX_BODIES_OF_A_CLIENT", 2)
+    monkeypatch.setattr(request_bodies, "MAX_BODIES_PER_CLIENT", 2)
     begun = SIGN_IN + b"Content-Length: 100\r\n\r\n{"
     with ExitStack() as connections:
         for _ in range(2):
@@ -159,7 +159,7 @@ def test_a_file_that_sends_no_bytes_is_refused(monkeypatch: pytest.MonkeyPatch) 
     app.add_exception_handler(RefusedBody, error_handlers.refused_body)
     monkeypatch.setattr(request_bodies, "IDLE_SECONDS", 0.2)
     with serve(app) as address, connection(address, b"POST / HTTP/1.1\r\nHost: k\r\nContent-Length: 9\r\n\r\nx") as raw:
-        answer = answer_of(raw)
+        answer = read_answer(raw)
     assert b" 408 " in answer.splitlines()[0]
     assert b"urn:kennel:problem:too-slow" in answer
 
@@ -176,7 +176,7 @@ def test_the_parallel_files_of_an_account_are_limited(monkeypatch: pytest.Monkey
 
     app.add_middleware(RequestBodies)
     app.add_exception_handler(RefusedBody, error_handlers.refused_body)
-    monkeypatch.setattr(request_bodies, "MAX_FILES_OF_AN_ACCOUNT", 1)
+    monkeypatch.setattr(request_bodies, "MAX_FILES_PER_ACCOUNT", 1)
     with (
         serve(app) as address,
         connection(address, b"POST /1 HTTP/1.1\r\nHost: k\r\nContent-Length: 9\r\n\r\nx") as raw,
@@ -212,7 +212,7 @@ def test_the_bytes_of_an_accounts_parallel_files_are_limited(monkeypatch: pytest
 
     app.add_middleware(RequestBodies)
     app.add_exception_handler(RefusedBody, error_handlers.refused_body)
-    monkeypatch.setattr(request_bodies, "MAX_FILE_BYTES_OF_AN_ACCOUNT", 10)
+    monkeypatch.setattr(request_bodies, "MAX_FILE_BYTES_PER_ACCOUNT", 10)
     with (
         serve(app) as address,
         connection(address, b"POST /1 HTTP/1.1\r\nHost: k\r\nContent-Length: 9\r\n\r\nx") as raw,
@@ -238,7 +238,7 @@ def test_headers_that_do_not_end_in_time_close_the_connection(
 ) -> None:
     monkeypatch.setattr(server_protocol, "HEADER_SECONDS", 0.2)
     with connection(address, begun) as raw:
-        answer_of(raw)
+        read_answer(raw)
 
 
 def test_later_headers_that_do_not_end_in_time_close_the_connection(
@@ -252,7 +252,7 @@ def test_later_headers_that_do_not_end_in_time_close_the_connection(
         while len(body) < int(length):
             body += raw.recv(1 << 16)
         raw.sendall(b"GET / HTT")
-        answer_of(raw)
+        read_answer(raw)
 
 
 def _received(raw: socket.socket, end: bytes) -> bytes:
@@ -293,7 +293,7 @@ def _sends_until_closed(raw: socket.socket, data: bytes) -> int:
 
 
 def test_a_request_over_the_limit_is_refused_until_another_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", 1)
+    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_PER_ACCOUNT", 1)
     app = FastAPI()
     error_handlers.add_error_handlers(app)
     begun, ended = threading.Event(), threading.Event()
@@ -324,7 +324,7 @@ def test_a_request_over_the_limit_is_refused_until_another_ends(monkeypatch: pyt
 
 def test_requests_of_accounts_are_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
-    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", 0)
+    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_PER_ACCOUNT", 0)
     assert service.call("ada", "GET", f"/competitions/{slug}").status_code == 429
     assert service.call("ada", "GET", "/kaggle/bundles/x.zip").status_code == 400, (
         "the status that the kaggle client expects"
@@ -336,8 +336,8 @@ def test_requests_of_accounts_are_counted(service: Service, monkeypatch: pytest.
 def test_an_event_stream_does_not_count_as_a_parallel_request(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = service.submit("ada", service.competition(), zip_of(noise_images(10))).json()
-    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", 1)
+    entry = service.submit("ada", service.competition(), make_zip(noise_images(10))).json()
+    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_PER_ACCOUNT", 1)
     with serve(service.app) as url, listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         next(events)
         assert service.call("ada", "GET", "/me").status_code == 200

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep
 
-from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
+from api.http.request_bodies import MAX_FILES_PER_ACCOUNT
 from scorer.accounts import accounts, api_tokens
 from tests.api.conftest import API, Service
 from tests.api.http.web_process import is_answered, resident_bytes, web_process
 
 SENDERS = 100
 """The number of senders of each kind."""
-SENDERS_OF_AN_ADDRESS = 10
+SENDERS_PER_ADDRESS = 10
 FILE_BYTES, JSON_BYTES = 1_300_000, 500_000
 """Bytes that a sender sends before it stops: too few to end its request."""
 MAX_GROWTH = 64 << 20
@@ -23,10 +23,10 @@ CHUNK = b"x" * (1 << 16)
 
 def test_two_hundred_slow_senders_cost_the_web_process_little_memory(service: Service, tmp_path: Path) -> None:
     slug = service.competition(image_count=400)
-    tokens = _new_tokens(service, SENDERS // MAX_FILES_OF_AN_ACCOUNT + 1)
+    tokens = _new_tokens(service, SENDERS // MAX_FILES_PER_ACCOUNT + 1)
     upload = f"POST {API}/competitions/{slug}/submissions HTTP/1.1\r\nAuthorization: Bearer {{}}\r\n"
     sign_in = f"POST {API}/session HTTP/1.1\r\nContent-Type: application/json\r\n"
-    kinds = [(upload.format(tokens[number // MAX_FILES_OF_AN_ACCOUNT]), FILE_BYTES) for number in range(SENDERS)]
+    kinds = [(upload.format(tokens[number // MAX_FILES_PER_ACCOUNT]), FILE_BYTES) for number in range(SENDERS)]
     kinds += [(sign_in, JSON_BYTES)] * SENDERS
     with web_process(service, tmp_path) as (web, port), ExitStack() as connections:
         before = resident_bytes(web)
@@ -54,7 +54,7 @@ def _new_tokens(service: Service, count: int) -> list[str]:
 
 def _send(port: int, number: int, head: str, size: int) -> socket.socket:
     """Send ``size`` bytes of a chunked body from an address that few senders share. Leave the connection open."""
-    source = f"127.0.0.{2 + number // SENDERS_OF_AN_ADDRESS}"
+    source = f"127.0.0.{2 + number // SENDERS_PER_ADDRESS}"
     raw = socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(source, 0))
     raw.sendall(f"{head}Host: kennel\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
     with suppress(BrokenPipeError, ConnectionResetError):

@@ -127,7 +127,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     )
 
 
-def paths_of(app: FastAPI) -> list[tuple[str, str]]:
+def list_paths(app: FastAPI) -> list[tuple[str, str]]:
     """Return a method and a path for each route."""
     routes = [
         (min(route.methods), route.path) for route in iter_route_contexts(app.routes) if route.methods and route.path
@@ -145,7 +145,7 @@ def test_few_routers_search_their_routes(app: FastAPI, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(APIRouter, "matches", matches)
     costs = {}
-    for method, path in paths_of(app):
+    for method, path in list_paths(app):
         searched.clear()
         scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": [], "app": app}
         assert any(route.matches(scope)[0] is Match.FULL for route in app.routes), path

@@ -21,8 +21,8 @@ from scorer.import_export import release_tables
 from scorer.import_export.release_columns import TABLES
 from tests.api.conftest import Service
 from tests.api.import_export.files import content, release
-from tests.api.kept_state import KeptState, kept_fixtures
-from tests.factories import noise_images, zip_of
+from tests.api.kept_state import CachedState, cached_fixtures
+from tests.factories import make_zip, noise_images
 from worker.exports import data_release as release_job
 from worker.exports import parquet
 from worker.runtime.heartbeat import Heartbeat
@@ -74,7 +74,7 @@ def closed_competition(service: Service) -> str:
     service.scored("bob", slug, noise_images(11))
     service.scored("eve", slug, noise_images(10), note="the same images as Ada's")
     service.scored("organizer", slug, noise_images(2), benchmark="Held-out")
-    service.submit("bob", slug, zip_of(noise_images(12, 8, 15)))
+    service.submit("bob", slug, make_zip(noise_images(12, 8, 15)))
     service.run_jobs(evidence=True)
     assert service.call("organizer", "DELETE", f"/competitions/{slug}/shown-tracks/removed").status_code == 204
     body = {"label": "aug", "note": "my very own note"}
@@ -96,11 +96,11 @@ def closed_competition(service: Service) -> str:
     return slug
 
 
-kept, service = kept_fixtures(closed_competition)
+kept, service = cached_fixtures(closed_competition)
 
 
 @pytest.fixture
-def slug(kept: KeptState[str]) -> str:
+def slug(kept: CachedState[str]) -> str:
     return kept.result
 
 
@@ -391,12 +391,12 @@ def test_a_release_reports_progress_and_allows_long_statements(
         reported.append((stage, fraction))
         heartbeat(self, stage, fraction)
 
-    def rows_of(session: Session, *arguments: Any, **named: Any) -> Any:
+    def read_rows_with_limit(session: Session, *arguments: Any, **named: Any) -> Any:
         limits.add(session.scalar(text("SHOW statement_timeout")) or "")
         return read_rows(session, *arguments, **named)
 
     monkeypatch.setattr(Heartbeat, "__call__", report)
-    monkeypatch.setattr(release_job, "table_rows", rows_of)
+    monkeypatch.setattr(release_job, "table_rows", read_rows_with_limit)
     for module in (release_job, parquet):
         monkeypatch.setattr(module, "ROW_GROUP_SIZE", 2)
     release(service, slug)

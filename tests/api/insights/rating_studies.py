@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Service
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import noise_images
 
 SIZES = {"images": 3, "grids": 2, "side": 2, "wanted": 2}
@@ -25,11 +25,11 @@ def closed_competition(service: Service) -> str:
     return slug
 
 
-kept, service = kept_fixtures(closed_competition)
+kept, service = cached_fixtures(closed_competition)
 
 
 @pytest.fixture
-def slug(kept: KeptState[str]) -> str:
+def slug(kept: CachedState[str]) -> str:
     return kept.result
 
 

@@ -16,7 +16,7 @@ from scorer.insights.figures import FIGURES, groups_by_label
 from tests.api.conftest import Service, refused, running_service
 from tests.api.import_export.files import load, table
 from tests.conftest import fresh_settings
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 PUBLIC = ("distances", "fid", "fid-distance")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -145,15 +145,15 @@ def test_newly_drawn_figures_count_as_several_requests(
     def hit(_: RateLimiter, name: str, *__: object, cost: int = 1) -> None:
         counted.extend([cost] * (name == "request"))
 
-    def requests_of(path: str) -> int:
+    def count_requests(path: str) -> int:
         counted.clear()
         assert service.http.get(path).status_code == 200
         return sum(counted)
 
     monkeypatch.setattr(RateLimiter, "hit", hit)
     one, page = f"/api/v1/competitions/{old}/insights/fid", f"/competitions/{old}/insights"
-    assert [requests_of(one) for _ in range(2)] == [FIGURE_COST, 1]
-    assert [requests_of(f"{page}?seed={seed}") for seed in (1, 1, 2)] == [len(PUBLIC) * FIGURE_COST, 1, 1]
+    assert [count_requests(one) for _ in range(2)] == [FIGURE_COST, 1]
+    assert [count_requests(f"{page}?seed={seed}") for seed in (1, 1, 2)] == [len(PUBLIC) * FIGURE_COST, 1, 1]
 
 
 def test_statistics_cover_the_chosen_entries(service: Service, old: str) -> None:
@@ -258,8 +258,8 @@ def test_equal_zips_and_images_of_teams_are_listed(service: Service) -> None:
     slug = service.competition()
     first, second = noise_images(10), noise_images(11)
     for who, content in (("ada", first), ("ada", first), ("bob", first), ("eve", second)):
-        service.submit(who, slug, zip_of(content))
-    service.submit("ada", slug, zip_of(second[::-1]))
+        service.submit(who, slug, make_zip(content))
+    service.submit("ada", slug, make_zip(second[::-1]))
     service.run_jobs()
     groups = service.call("organizer", "GET", f"/competitions/{slug}/twins").json()["twins"]
     by_kind = {group["same"]: group["entries"] for group in groups}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Service
-from tests.tool_environments import install, made_once, new_environment
+from tests.tool_environments import install, make_cached, new_environment
 
 CLIENT = ("kaggle==2.2.4", "six==1.17.0")  # it imports six without declaring it
 NEWER = ("kaggle==2.2.5", "kagglesdk==0.1.38")
@@ -46,7 +46,7 @@ def install_client() -> KaggleClient:
         new_environment(folder, *CLIENT)
         install(folder, "--no-deps", "--target", str(folder / "newer"), *NEWER)
 
-    return KaggleClient(made_once((CLIENT, NEWER), make))
+    return KaggleClient(make_cached((CLIENT, NEWER), make))
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from kennel_client.errors import Refused
 from tests.api.cli_runner import working_worker
 from tests.api.conftest import Service
 from tests.api.kaggle.kaggle_client import KaggleClient, official
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
 
@@ -86,7 +86,7 @@ def test_an_entry_from_the_terminal_to_the_board(terminal: Terminal) -> None:
     service = terminal.service
     slug = terminal.service.competition()
     output = terminal.output(
-        "submit", "-f", terminal.file("mine.zip", zip_of(noise_images(9))), "-m", "first try", slug
+        "submit", "-f", terminal.file("mine.zip", make_zip(noise_images(9))), "-m", "first try", slug
     )
     assert "Successfully submitted to" in output
     assert "submissions remaining today" in output
@@ -124,8 +124,8 @@ def test_a_search_without_results(terminal: Terminal) -> None:
 def test_waiting_for_the_score_with_only_a_token(terminal: Terminal) -> None:
     slug = terminal.service.competition()
     good, bad = (
-        terminal.file("good.zip", zip_of(noise_images(9))),
-        terminal.file("bad.zip", zip_of(noise_images(9, size=8))),
+        terminal.file("good.zip", make_zip(noise_images(9))),
+        terminal.file("bad.zip", make_zip(noise_images(9, size=8))),
     )
     wait = ("--wait", "--poll-interval", "5")
     with working_worker(terminal.service):
@@ -139,13 +139,13 @@ def test_waiting_for_the_score_with_only_a_token(terminal: Terminal) -> None:
 def test_refusals_have_readable_messages(terminal: Terminal) -> None:
     service = terminal.service
     slug = service.competition(daily_limit=1, rules="Be good.")
-    zip_file = terminal.file("mine.zip", zip_of(noise_images(9)))
+    zip_file = terminal.file("mine.zip", make_zip(noise_images(9)))
     submit = ("submit", "-f", zip_file, "-m", "", slug)
     assert f"/competitions/{slug}#rules" in terminal.refused(*submit)
     rules = service.call("ada", "GET", f"/competitions/{slug}").json()["rules_sha256"]
     path = f"/competitions/{slug}/rules-acceptance"
     assert service.call("ada", "PUT", path, json={"rules_sha256": rules}).status_code == 200
-    few = terminal.refused("submit", "-f", terminal.file("few.zip", zip_of(noise_images(9, 3))), "-m", "", slug)
+    few = terminal.refused("submit", "-f", terminal.file("few.zip", make_zip(noise_images(9, 3))), "-m", "", slug)
     assert "3" in few
     assert "not a zip" in terminal.refused("submit", "-f", terminal.file("no.zip", b"not a zip"), "-m", "", slug)
     assert "no competition 'cats'" in terminal.refused("submit", "-f", zip_file, "-m", "", "cats")
@@ -181,13 +181,13 @@ def test_files_are_listed_and_downloaded(terminal: Terminal) -> None:
     with zipfile.ZipFile(terminal.home / f"{slug}.zip") as archive:
         assert archive.testzip() is None
         assert archive.read("sample.csv") == sample
-        assert archive.read("train.zip") == zip_of(noise_images(1, 40, 16))
+        assert archive.read("train.zip") == make_zip(noise_images(1, 40, 16))
     assert "no file 'held.zip'" in terminal.refused("download", slug, "-f", "held.zip")
 
 
 def test_an_interrupted_upload_restarts(terminal: Terminal) -> None:
     slug = terminal.service.competition()
-    content = zip_of(noise_images(9))
+    content = make_zip(noise_images(9))
     proxy = FlakyProxy([terminal.url], after=len(content) // 2, cuts=2)
     with proxy.running() as url:
         terminal.output("submit", "-f", terminal.file("mine.zip", content), "-m", "", slug, http_proxy=url)
@@ -215,7 +215,7 @@ def test_the_command_connects_the_client_to_kennel(terminal: Terminal) -> None:
         return subprocess.run(command, env=environment, cwd=terminal.home, capture_output=True, text=True, check=False)
 
     done = kennel(
-        COMPETITIONS, "submit", slug, "-f", terminal.file("mine.zip", zip_of(noise_images(9))), "-m", "by kennel"
+        COMPETITIONS, "submit", slug, "-f", terminal.file("mine.zip", make_zip(noise_images(9))), "-m", "by kennel"
     )
     assert done.returncode == 0, done.stderr
     assert "Successfully submitted" in done.stdout

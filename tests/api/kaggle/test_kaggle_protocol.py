@@ -12,17 +12,17 @@ from api.http.problem_details import RETRY_SECONDS
 from api.http.rate_limits import RateLimiter
 from scorer.accounts import api_tokens
 from scorer.db.tables import Account, Upload
-from scorer.identifiers import digest_of
+from scorer.identifiers import hash_secret
 from scorer.submissions import upload_bytes, uploads
 from tests.api.conftest import API, Service
 from tests.api.kaggle.kaggle_client import CALLS, refusal_message, rpc
 from tests.api.submissions.tus import send, stored
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from worker.maintenance import cleanup
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
-ZIP = zip_of(noise_images(9))
+ZIP = make_zip(noise_images(9))
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_an_upload_is_finished_only_on_request(service: Service, slug: str) -> N
 
 
 def test_a_refused_zip_stays_refused_and_uses_no_quota(service: Service, slug: str) -> None:
-    bad = zip_of(noise_images(9, 3))
+    bad = make_zip(noise_images(9, 3))
     token, address = start(service, slug, bad)
     assert service.http.put(address, content=bad).status_code == 200
     first, again = (refusal_message(create(service, slug, token)) for _ in range(2))
@@ -291,4 +291,4 @@ def test_the_upload_address_has_the_host_of_the_request(service: Service, slug: 
     assert url.partition("@")[2].startswith(f"dogs.example/k{API}/kaggle/uploads/")
     with service.context.sessions.begin() as session:
         upload = session.get_one(Upload, answer.json()["token"])
-        assert (upload.method, upload.put_digest) == ("wire", digest_of(secret_in(url)))
+        assert (upload.method, upload.put_digest) == ("wire", hash_secret(secret_in(url)))

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.tables import Account, Publication, Ruling, Submission, Team, TeamRenaming
 from scorer.leaderboard import rows
 from scorer.lifecycle import TrackKind
@@ -84,10 +84,10 @@ def rename(team: Team, name: str, *, by: int, at: datetime) -> None:
     session.add(row)
 
 
-def board_of(
+def read_board(
     session: Session, state: CompetitionState, kind: TrackKind, *, late: bool, at: datetime | None
 ) -> list[Any]:
-    standings = rows.rows_of(session, state, kind, late=late, at=at)
+    standings = rows.load_listing(session, state, kind, late=late, at=at)
     apart = [
         [line.ref for line in standings.unranked(rows_of_kind)]
         for rows_of_kind in (standings.copies, standings.disqualified)
@@ -96,7 +96,7 @@ def board_of(
         len(standings),
         standings.page(0, None),
         standings.page(1, 1),
-        [standings.row_of_team(line.team_id) for line in standings.page(0, None)],
+        [standings.find_team_row(line.team_id) for line in standings.page(0, None)],
         standings.unranked(standings.benchmarks),
         *apart,
     ]
@@ -109,7 +109,7 @@ def add_errors(arena: Arena, entries: list[Submission], error: float, *, days: f
         {"name": "fid", "standard_error": error},
     ]
     with arena.begin() as session:
-        state = state_of(session, arena.slug, arena.now)
+        state = load_state(session, arena.slug, arena.now)
         for entry in entries:
             for kind in ("public", "private") if private else ("public",):
                 now = arena.now - timedelta(days=days)

@@ -24,7 +24,7 @@ from scorer.lifecycle import utc_day
 from scorer.ranking import vectorised
 from scorer.ranking.vectorised import BoardListing, RankedBoard
 from tests.api.conftest import Service, rated
-from tests.api.leaderboard.arena import Arena, board_of, ranks, rename
+from tests.api.leaderboard.arena import Arena, ranks, read_board, rename
 from tests.factories import add_measurement, set_tau
 
 BEFORE, AFTER = ["Ada", "Bob", "Eve"], ["Eve", "Ada", "Bob"]
@@ -234,14 +234,14 @@ def ranking_paused(monkeypatch: pytest.MonkeyPatch, arena: Arena) -> Iterator[tu
     """Pause a visitor's request while it ranks a board. When the block ends, the ranking and the requests in the pool
     continue."""
     begun, resume = Event(), Event()
-    whole = vectorised.order_of
+    whole = vectorised.rank_entries
 
-    def order_of(*arguments: Any, **options: Any) -> Any:
+    def rank_entries(*arguments: Any, **options: Any) -> Any:
         begun.set()
         assert resume.wait(60)
         return whole(*arguments, **options)
 
-    monkeypatch.setattr(cached_boards, "order_of", order_of)
+    monkeypatch.setattr(cached_boards, "rank_entries", rank_entries)
     with ThreadPoolExecutor(3) as pool:
         first = pool.submit(arena.board)
         assert begun.wait(60)
@@ -308,7 +308,7 @@ def test_the_day_start_board_is_computed_again_only_if_it_changed(
         cache.ranked_board(state, "public", late=False)
         listing = cache.day_start_listing(state, "public", start)
         with arena.begin() as session:
-            plain = board_of(session, state, "public", late=False, at=start)
+            plain = read_board(session, state, "public", late=False, at=start)
         assert [row.ref for row in plain[1]] == listing.refs
         return listing.refs
 
@@ -327,32 +327,32 @@ def test_the_day_start_board_is_computed_again_only_if_it_changed(
 
 def test_a_visitors_request_ranks_only_public_boards(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     ranked: list[RankedBoard] = []
-    whole = vectorised.order_of
+    whole = vectorised.rank_entries
 
-    def order_of(*arguments: Any, **options: Any) -> RankedBoard:
+    def rank_entries(*arguments: Any, **options: Any) -> RankedBoard:
         ranked.append(whole(*arguments, **options))
         return ranked[-1]
 
-    monkeypatch.setattr(cached_boards, "order_of", order_of)
+    monkeypatch.setattr(cached_boards, "rank_entries", rank_entries)
 
-    def rankings_of_a_public_page() -> int:
+    def count_public_rankings() -> int:
         ranked.clear()
         arena.board()
         return len(ranked)
 
     arena.board("organizer", track="private")
     retune(arena)
-    assert rankings_of_a_public_page() == 1
+    assert count_public_rankings() == 1
     arena.publish(final=False)
     arena.board(track="private")
     retune(arena)
-    assert rankings_of_a_public_page() == 2, "both are public and were requested"
+    assert count_public_rankings() == 2, "both are public and were requested"
     retune(arena)
-    assert rankings_of_a_public_page() == 1, "the private board was not requested since then"
+    assert count_public_rankings() == 1, "the private board was not requested since then"
     arena.publish()
     arena.board(track="private")
     retune(arena)
-    assert rankings_of_a_public_page() == 1, "the final board does not change"
+    assert count_public_rankings() == 1, "the final board does not change"
 
 
 class CountedLock:

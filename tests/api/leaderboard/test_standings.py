@@ -13,10 +13,10 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from deploy.standalone.ephemeral import Servers
 from scorer.acting import Acting
 from scorer.competitions import setup, spec
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db import competitions
 from scorer.db.leaderboard import board_details
-from scorer.db.leaderboard.changes import BESIDE_RANKS
+from scorer.db.leaderboard.changes import EXTRA_KINDS
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, TeamMerge, Track
 from scorer.leaderboard import board_cache, board_reader
@@ -24,7 +24,7 @@ from scorer.leaderboard.board_cache import BoardCache
 from scorer.leaderboard.standings import standings
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from tests.api.conftest import Service
-from tests.api.leaderboard.arena import Arena, board_of, ranks, rename
+from tests.api.leaderboard.arena import Arena, ranks, read_board, rename
 from tests.factories import add_measurement, set_label, set_tau
 
 
@@ -253,19 +253,19 @@ def test_cached_boards_equal_the_tables_after_every_change(service: Service) -> 
     for step in STEPS:
         getattr(changes, step)()
         snapshot = cache.current_snapshot(arena.slug, arena.now)
-        version = tuple(snapshot.version(arena.state.tracks[kind].id, beside=BESIDE_RANKS) for kind, _ in kinds)
+        version = tuple(snapshot.version(arena.state.tracks[kind].id, extra_kinds=EXTRA_KINDS) for kind, _ in kinds)
         assert version not in seen, f"{step} changes the board"
         seen.add(version)
         with service.context.sessions() as session:
             for kind, late in kinds:
                 for at in (None, past):
-                    plain = board_of(session, arena.state, kind, late=late, at=at)
+                    plain = read_board(session, arena.state, kind, late=late, at=at)
                     session.info["board_cache"] = cache
-                    assert board_of(session, arena.state, kind, late=late, at=at) == plain, (step, kind, late, at)
+                    assert read_board(session, arena.state, kind, late=late, at=at) == plain, (step, kind, late, at)
                     del session.info["board_cache"]
             for track_kind, counted in zip(TRACK_KINDS, version, strict=False):
-                track = competitions.tracks_of(session, arena.state.competition.id)[track_kind]
-                assert board_details.version_of(session, track, beside=BESIDE_RANKS) == counted
+                track = competitions.load_tracks(session, arena.state.competition.id)[track_kind]
+                assert board_details.compute_version(session, track, extra_kinds=EXTRA_KINDS) == counted
     connections.close()
 
 
@@ -348,7 +348,7 @@ def test_unknown_competitions_and_drafts_have_no_board(service: Service) -> None
 
 def test_other_database_sessions_have_no_board_cache(service: Service) -> None:
     with service.context.sessions() as session:
-        assert board_cache.cache_of(session) is None
+        assert board_cache.find_cache(session) is None
 
 
 def test_the_list_of_all_places_equals_the_board(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,7 +376,7 @@ def test_the_list_of_all_places_equals_the_board(service: Service, monkeypatch: 
     ]
     with arena.begin() as session:
         organizer = session.query(Account).filter_by(handle="organizer").one()
-        state: CompetitionState = state_of(session, arena.slug, arena.now)
+        state: CompetitionState = load_state(session, arena.slug, arena.now)
         for options in everything:
             kind = options.pop("kind")
             board = standings(session, state, kind, account=organizer, **options)

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.db.tables import SharedImages, Submission
 from scorer.import_export.release_columns import TABLES
 from scorer.import_export.release_tables import Pseudonyms, table_rows
 from tests.api.conftest import Service
 from tests.api.leaderboard.arena import TAU, Arena, add_errors
 from tests.factories import add_measurement, add_recovery
-from tests.web.pages import session_of
+from tests.web.pages import start_session
 
 
 def uncertainty(arena: Arena, who: str | None = None, track: str = "public") -> Any:
@@ -32,7 +32,7 @@ def places(answer: Any) -> list[tuple[Any, ...]]:
 def released_ranks(arena: Arena) -> list[dict[str, Any]]:
     """Return the table of ranks in a data release."""
     with arena.begin() as session:
-        rows = list(table_rows(session, state_of(session, arena.slug, arena.now), "ranks", names=Pseudonyms(b"key")))
+        rows = list(table_rows(session, load_state(session, arena.slug, arena.now), "ranks", names=Pseudonyms(b"key")))
     return [dict(zip((column.name for column in TABLES["ranks"]), row, strict=True)) for row in rows]
 
 
@@ -86,7 +86,7 @@ def test_board_checklist_and_releases_agree_on_rank_intervals(service: Service, 
     ]
     hidden = uncertainty(arena, "organizer", "private").json()
     assert checklist["boundaries"] == hidden["boundaries"]
-    cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}
+    cookie = {"Cookie": f"kennel={start_session(service, 'organizer')}", "Accept": "text/html"}
     page = service.http.get(f"/competitions/{arena.slug}/publication", headers=cookie)
     assert "0.5 standard errors. <span" in page.text
     for track, view in (("public", known.json()), ("private", hidden)):
@@ -168,7 +168,7 @@ def test_entries_that_their_generator_cannot_produce_are_marked(service: Service
     assert [place["other_generator"] for place in seen.json()["places"]] == [True, False, False]
     for reader in (None, "ada"):
         assert {place["other_generator"] for place in uncertainty(arena, reader).json()["places"]} == {None}
-    cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}
+    cookie = {"Cookie": f"kennel={start_session(service, 'organizer')}", "Accept": "text/html"}
     path = f"/competitions/{arena.slug}/uncertainty"
     assert service.http.get(path, headers=cookie).text.count("not from its generator") == 1
     service.http.cookies.clear()

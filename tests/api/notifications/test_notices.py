@@ -33,7 +33,7 @@ def signed_in(service: Service, handle: str) -> str:
     """Sign a person in with a browser and return the CSRF token."""
     password = "quite long enough"
     with service.context.sessions.begin() as session:
-        session.query(Account).filter_by(handle=handle).one().password_hash = password_hashing.hash_of(password)
+        session.query(Account).filter_by(handle=handle).one().password_hash = password_hashing.hash_password(password)
     csrf: str = sign_in(service, handle, password).json()["csrf_token"]
     return csrf
 

@@ -8,7 +8,7 @@ import pytest
 
 from scorer.db.tables import Account, Competition, Mail
 from tests.api.cli_runner import command
-from tests.api.conftest import Service, slug_of
+from tests.api.conftest import Service, read_problem
 from tests.api.leaderboard.arena import Arena, private, ranks, retune, rule
 from tests.factories import add_measurement, make_scored
 from tests.web.pages import enter
@@ -51,7 +51,7 @@ class Walk:
 
     def open_points(self, *, final: bool = True) -> list[str]:
         refused = self.publish(published=True, final=final)
-        assert slug_of(refused) == (409, "open-points")
+        assert read_problem(refused) == (409, "open-points")
         faults: list[str] = refused.json()["faults"]
         return faults
 
@@ -84,19 +84,19 @@ def test_a_competition_passes_through_all_phases(service: Service, command: Any)
     withdraw = ("competition", "withdraw", walk.arena.slug, "--reason", "See.")
     assert command(*withdraw) == f"The board of {walk.arena.slug} is withdrawn.\n"
     assert walk.view()["phase"] == "review"
-    assert slug_of(walk.private_board("bob")) == (403, "not-published")
+    assert read_problem(walk.private_board("bob")) == (403, "not-published")
     assert retune(walk.arena, "private", 0.3).status_code == 201
 
 
 def before_the_close(walk: Walk) -> None:
     assert walk.view("organizer")["phase"] == "draft"
     assert walk.service.call(None, "GET", walk.path).status_code == 404
-    assert slug_of(walk.publish(published=True, final=False)) == (409, "not-closed")
+    assert read_problem(walk.publish(published=True, final=False)) == (409, "not-closed")
     walk.change(opens_at=-9)
     assert walk.view()["phase"] == "open"
-    assert slug_of(walk.rebut("ada")) == (409, "review-not-begun")
-    assert slug_of(walk.publish(published=True, final=False)) == (409, "not-closed")
-    assert slug_of(walk.private_board()) == (403, "not-published")
+    assert read_problem(walk.rebut("ada")) == (409, "review-not-begun")
+    assert read_problem(walk.publish(published=True, final=False)) == (409, "not-closed")
+    assert read_problem(walk.private_board()) == (403, "not-published")
 
 
 def in_review(walk: Walk) -> None:
@@ -104,9 +104,9 @@ def in_review(walk: Walk) -> None:
     assert (view["phase"], view["appeal_days"]) == ("review", 7)
     assert view["rebuttals_from"] < walk.arena.now.isoformat() < view["rebuttals_until"]
     assert walk.rebut("ada").json()["track"] == "public"
-    assert slug_of(walk.rebut("ada")) == (409, "rebutted")
-    assert slug_of(walk.rebut("bob")) == (409, "nothing-to-rebut"), "the private penalty is hidden"
-    assert slug_of(walk.private_board("bob")) == (403, "not-published")
+    assert read_problem(walk.rebut("ada")) == (409, "rebutted")
+    assert read_problem(walk.rebut("bob")) == (409, "nothing-to-rebut"), "the private penalty is hidden"
+    assert read_problem(walk.private_board("bob")) == (403, "not-published")
     assert 'aria-current="step"' in walk.page()
     assert "Appeals are open until" in walk.page()
     assert "Teams had time to appeal against the provisional board: 1 open" in walk.open_points()
@@ -121,16 +121,16 @@ def in_the_provisional_phase(walk: Walk) -> None:
     assert ranks(walk.private_board().json()) == ["Eve", "Ada", "Bob"]
     assert "This board is provisional" in walk.page("?track=private")
     assert "Appeals are open until" not in walk.page(), "the appeals of the review phase have ended"
-    assert slug_of(walk.publish(published=True, final=False, override="-")) == (409, "no-change")
+    assert read_problem(walk.publish(published=True, final=False, override="-")) == (409, "no-change")
     for who in ("ada", "bob"):
         assert walk.rebut(who).json()["track"] == "private"
-        assert slug_of(walk.rebut(who)) == (409, "rebutted")
-    assert slug_of(walk.rebut("eve")) == (409, "nothing-to-rebut")
+        assert read_problem(walk.rebut(who)) == (409, "rebutted")
+    assert read_problem(walk.rebut("eve")) == (409, "nothing-to-rebut")
     evidence = f"/submissions/{walk.entries['bob'].id}/evidence/private"
     assert walk.service.call("bob", "GET", evidence).status_code == 200
     assert walk.service.call("eve", "GET", evidence).status_code == 404
     figure = walk.service.call(None, "GET", f"{walk.path}/insights/fid", params={"track": "private"})
-    assert slug_of(figure) == (403, "not-final")
+    assert read_problem(figure) == (403, "not-final")
 
 
 def rulings_and_thresholds_still_count(walk: Walk) -> None:
@@ -152,8 +152,8 @@ def rulings_and_thresholds_still_count(walk: Walk) -> None:
 
 def once_final(walk: Walk) -> None:
     assert walk.view()["phase"] == "final"
-    assert slug_of(retune(walk.arena, "private", 0.3)) == (409, "published")
-    assert slug_of(rule(walk.arena, walk.entries["bob"], "disqualify")) == (409, "published")
+    assert read_problem(retune(walk.arena, "private", 0.3)) == (409, "published")
+    assert read_problem(rule(walk.arena, walk.entries["bob"], "disqualify")) == (409, "published")
     assert private(walk.arena) == ["Ada", "Bob", "Eve"]
     figure = walk.service.call(None, "GET", f"{walk.path}/insights/fid", params={"track": "private"})
     assert figure.status_code == 200
@@ -162,13 +162,13 @@ def once_final(walk: Walk) -> None:
 def test_appeals_end_after_their_days(service: Service) -> None:
     walk = Walk(service)
     walk.change(opens_at=-30, closes_at=-20)
-    assert slug_of(walk.rebut("ada")) == (409, "review-over")
+    assert read_problem(walk.rebut("ada")) == (409, "review-over")
     walk.arena.publish(final=False, days=7.1)
-    assert slug_of(walk.rebut("bob")) == (409, "review-over")
+    assert read_problem(walk.rebut("bob")) == (409, "review-over")
     walk.arena.publish(final=False, days=6.9)
     assert walk.rebut("bob").status_code == 201
     walk.arena.publish()
-    assert slug_of(walk.rebut("ada")) == (409, "review-over")
+    assert read_problem(walk.rebut("ada")) == (409, "review-over")
 
 
 def test_decisions_on_the_last_day_can_be_appealed_for_seven_days(service: Service) -> None:
@@ -177,18 +177,18 @@ def test_decisions_on_the_last_day_can_be_appealed_for_seven_days(service: Servi
     walk.change(opens_at=-30, closes_at=-20)
     walk.arena.publish(final=False, days=7.1)
     appeals = "Teams had time to appeal against the provisional board: 1 open"
-    assert slug_of(walk.rebut("bob")) == (409, "review-over")
+    assert read_problem(walk.rebut("bob")) == (409, "review-over")
     assert appeals not in walk.open_points()
     assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
     assert appeals in walk.open_points()
     case = walk.service.call("eve", "GET", f"/submissions/{walk.entries['eve'].id}/rulings").json()
     assert case["rebuttals_until"] > (walk.arena.now + timedelta(days=6.9)).isoformat()
     assert walk.rebut("eve").status_code == 201
-    assert slug_of(walk.rebut("bob")) == (409, "review-over"), "bob was penalised when the board was published"
+    assert read_problem(walk.rebut("bob")) == (409, "review-over"), "bob was penalised when the board was published"
     assert retune(walk.arena, "private", 0.3).status_code == 201
     assert walk.rebut("bob").json()["track"] == "private"
     walk.arena.publish()
-    assert slug_of(walk.rebut("ada")) == (409, "review-over")
+    assert read_problem(walk.rebut("ada")) == (409, "review-over")
 
 
 def test_pages_show_until_when_a_late_ruling_can_be_appealed(service: Service) -> None:
@@ -272,7 +272,7 @@ def test_a_decision_after_a_withdrawal_can_be_appealed(service: Service) -> None
     page = walk.organizers_page("/publication")
     assert "Publish the provisional board" in page
     assert "something changed after it" in walk.organizers_page("/publication?final=true")
-    assert slug_of(walk.rebut("eve")) == (409, "appeals-not-begun")
+    assert read_problem(walk.rebut("eve")) == (409, "appeals-not-begun")
     enter(service, "eve")
     own = service.http.get(f"/submissions/{walk.entries['eve'].id}", headers={"Accept": "text/html"}).text
     assert "again once the provisional board is published." in own
@@ -370,7 +370,7 @@ def test_the_notice_of_an_early_disqualification_has_the_start(walk: Walk) -> No
 def test_a_late_measurement_can_be_appealed_for_seven_days(walk: Walk) -> None:
     """For example, a failed score that was requeued on the last day of appeals."""
     walk.arena.publish(final=False, days=7.1)
-    assert slug_of(walk.rebut("bob")) == (409, "review-over")
+    assert read_problem(walk.rebut("bob")) == (409, "review-over")
     appeals = "Teams had time to appeal against the provisional board: 1 open"
     assert appeals not in walk.open_points()
     with walk.arena.begin() as session:
@@ -378,4 +378,4 @@ def test_a_late_measurement_can_be_appealed_for_seven_days(walk: Walk) -> None:
         add_measurement(session, walk.arena.state, walk.entries["bob"], fid=1.0, distance=0.2, now=at, kind="private")
     assert appeals in walk.open_points()
     assert walk.rebut("bob").status_code == 201
-    assert slug_of(walk.rebut("ada")) == (409, "review-over")
+    assert read_problem(walk.rebut("ada")) == (409, "review-over")

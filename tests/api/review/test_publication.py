@@ -10,7 +10,7 @@ from scorer.lifecycle import Queue
 from tests.api.cli_runner import command
 from tests.api.conftest import Service
 from tests.api.review.reviewed_competition import fail_private
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 __all__ = ["command"]  # pytest finds the fixture by its name in this module
 
@@ -24,7 +24,7 @@ def points(service: Service, slug: str) -> dict[str, Any]:
 def test_a_running_job_is_shown_with_its_worker(service: Service, command: Any) -> None:
     """An operator who drains a worker needs its name and sees when its job has ended."""
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(1))).json()["id"]
+    entry = service.submit("ada", slug, make_zip(noise_images(1))).json()["id"]
     assert re.fullmatch(
         r"check: 1 waiting, the oldest since [-\d]{10} \d\d:\d\d UTC; 0 running\n", command("job", "show")
     )

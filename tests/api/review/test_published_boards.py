@@ -8,10 +8,10 @@ import pytest
 
 from scorer.db.tables import Competition
 from scorer.leaderboard import past_boards, rows
-from scorer.ranking.vectorised import order_of
+from scorer.ranking.vectorised import rank_entries
 from scorer.review import checklist, publication
-from tests.api.conftest import Service, slug_of
-from tests.api.leaderboard.arena import Arena, board_of, private, retune, rule
+from tests.api.conftest import Service, read_problem
+from tests.api.leaderboard.arena import Arena, private, read_board, retune, rule
 from tests.factories import add_measurement, make_scored
 
 PUBLISHED = (409, "published")
@@ -61,7 +61,7 @@ def test_a_published_board_cannot_be_changed_before_withdrawal(arena: Arena) -> 
         ]
 
     for answer in attempts():
-        assert slug_of(answer) == PUBLISHED, answer.request.url
+        assert read_problem(answer) == PUBLISHED, answer.request.url
     assert private(arena) == ["Eve", "Ada", "Bob"]
     assert rule(arena, late, "disqualify").status_code == 201, "late entries are not on the final board"
 
@@ -70,7 +70,7 @@ def test_a_published_board_cannot_be_changed_before_withdrawal(arena: Arena) -> 
     assert rule(arena, cheat, "disqualify").status_code == 201
     publish(arena, reason="Corrected.")
     assert private(arena) == ["Ada", "Bob", "Eve"]
-    assert slug_of(rule(arena, cheat, "keep")) == PUBLISHED
+    assert read_problem(rule(arena, cheat, "keep")) == PUBLISHED
 
 
 def test_later_measurements_are_not_on_the_published_board(arena: Arena) -> None:
@@ -84,7 +84,7 @@ def test_later_measurements_are_not_on_the_published_board(arena: Arena) -> None
     assert private(arena) == private(arena, "organizer") == ["Ada", "Bob", "Eve"]
     with arena.begin() as session:
         for kind, at in (("private", None), ("public", None), ("private", as_of)):
-            cached = board_of(session, arena.state, kind, late=False, at=at)  # type: ignore[arg-type]
+            cached = read_board(session, arena.state, kind, late=False, at=at)  # type: ignore[arg-type]
             plain = rows.read_ranked_board(session, arena.state, kind, at=at)  # type: ignore[arg-type]
             assert [row.ref for row in cached[1]] == plain.refs, kind
     publish(arena, published=False)
@@ -109,9 +109,9 @@ def test_a_published_board_is_ranked_once_despite_late_entries(arena: Arena, mon
 
     def counted(*arguments: Any, **options: Any) -> Any:
         ranked.append(arguments)
-        return order_of(*arguments, **options)
+        return rank_entries(*arguments, **options)
 
-    monkeypatch.setattr(past_boards, "order_of", counted)
+    monkeypatch.setattr(past_boards, "rank_entries", counted)
     with arena.begin() as session:
         late = make_scored(session, arena.state, arena.team(session, "bob"), fid=1.0, distance=0.5, now=arena.now)
         late.late = True
@@ -122,11 +122,11 @@ def test_a_published_board_is_ranked_once_despite_late_entries(arena: Arena, mon
 def test_a_second_publication_shows_changes_and_notifies_teams(arena: Arena) -> None:
     service = arena.service
     versions = f"/competitions/{arena.slug}/leaderboard/versions"
-    assert slug_of(service.call(None, "GET", versions)) == (403, "not-published")
+    assert read_problem(service.call(None, "GET", versions)) == (403, "not-published")
     first = publish(arena)
     assert service.call(None, "GET", versions).json()["changes"] == 0
     publish(arena, published=False, reason="An error.")
-    assert slug_of(service.call(None, "GET", versions)) == (403, "not-published")
+    assert read_problem(service.call(None, "GET", versions)) == (403, "not-published")
     with arena.begin() as session:
         entry = make_scored(session, arena.state, arena.team(session, "eve"), fid=15.0, distance=0.5, now=arena.now)
         add_measurement(session, arena.state, entry, fid=15.0, distance=0.5, now=datetime.now(UTC), kind="private")
@@ -211,5 +211,5 @@ def test_a_board_with_unseen_changes_is_not_published(
     monkeypatch.setattr(publication, "checklist", meanwhile)
     body = {"published": True, "final": False, "reason": "Done.", "override": "a test", "after": seen}
     answer = arena.service.call("organizer", "POST", path, json=body)
-    assert slug_of(answer) == (409, "board-has-moved")
+    assert read_problem(answer) == (409, "board-has-moved")
     assert arena.service.call("organizer", "GET", path).json()["version"] != seen

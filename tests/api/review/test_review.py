@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from scorer.db.tables import AuditEntry, ReviewClaim
-from tests.api.conftest import API, Service, slug_of
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.conftest import API, Service, read_problem
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.review.reviewed_competition import ReviewedCompetition
 from tests.factories import NOTEBOOK, grainy, near_copies, noise_images
 
@@ -27,11 +27,11 @@ def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = kept_fixtures(competition_to_review)
+kept, service = cached_fixtures(competition_to_review)
 
 
 @pytest.fixture
-def reviewed(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
+def reviewed(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
     return ReviewedCompetition(service, *kept.result)
 
 
@@ -80,7 +80,7 @@ def test_reviewers_are_independent_and_their_agreement_decides(reviewed: Reviewe
     assert [(review["reviewer"], review["intent"]) for review in second["others"]] == [("rita", "unclear")]
     for who in ("rita", "rex", "organizer"):
         refused = reviewed.review(who, "near", "legitimate")
-        assert slug_of(refused) == (409, "reviewed")
+        assert read_problem(refused) == (409, "reviewed")
     queue = reviewed.queue("rex")
     assert queue["agreement"] == {"entries": 1, "agreed": 1, "kappa": None}
     assert queue["counts"]["unruled"] == 1, "labelled as memorising, without a ruling"
@@ -96,7 +96,7 @@ def test_another_organizer_decides_if_reviewers_disagree(reviewed: ReviewedCompe
     assert "Reviewers disagree in A competition" in reviewed.notices("admin")
     assert "Reviewers disagree in A competition" not in reviewed.notices("organizer")
     refused = reviewed.service.call("organizer", "PUT", path, json={"label": "legitimate"})
-    assert slug_of(refused) == (403, "disputed")
+    assert read_problem(refused) == (403, "disputed")
     assert reviewed.queue("rex")["counts"]["disputed"] == 1
     done = reviewed.service.call("admin", "PUT", path, json={"label": "legitimate", "note": "no pair is alike"})
     assert done.status_code == 200
@@ -140,7 +140,7 @@ def test_somebody_can_always_decide_a_disagreement(reviewed: ReviewedCompetition
     reviewed.review("admin", "honest", "legitimate")
     reviewed.review("organizer", "honest", "ae")
     assert "Reviewers disagree in A competition" in reviewed.notices("organizer"), "no other organizer can decide"
-    assert slug_of(reviewed.service.call("rita", "PUT", path, json={"label": "ae"})) == (403, "wrong-role")
+    assert read_problem(reviewed.service.call("rita", "PUT", path, json={"label": "ae"})) == (403, "wrong-role")
     assert reviewed.service.call("organizer", "PUT", path, json={"label": "ae"}).status_code == 200
 
 
@@ -161,7 +161,7 @@ def test_reviewers_get_different_entries_first(reviewed: ReviewedCompetition) ->
     with reviewed.service.context.sessions.begin() as session:
         session.query(ReviewClaim).update({"expires_at": datetime.now(UTC)})
     assert given("rex") == (first, 0), "a claim expires"
-    assert slug_of(reviewed.service.call("ada", "POST", f"/competitions/{reviewed.slug}/review-queue/next")) == (
+    assert read_problem(reviewed.service.call("ada", "POST", f"/competitions/{reviewed.slug}/review-queue/next")) == (
         403,
         "wrong-role",
     )
@@ -198,7 +198,7 @@ def test_a_review_shows_an_entry_with_its_context(reviewed: ReviewedCompetition)
     assert service.call("rita", "GET", view["entry"]["sprite"].removeprefix(API)).status_code == 200
     assert service.call("ada", "GET", view["entry"]["sprite"].removeprefix(API)).status_code == 404
     code = service.call("rita", "GET", f"/submissions/{reviewed.entries['near']}/code")
-    assert slug_of(code) == (404, "no-code")
+    assert read_problem(code) == (404, "no-code")
 
 
 def test_pairs_show_images_of_the_zips(reviewed: ReviewedCompetition) -> None:
@@ -237,7 +237,7 @@ def test_a_penalised_team_sees_pairs_and_can_attach_code(reviewed: ReviewedCompe
     assert statuses("ada") == [404, 404]
     assert attached() == 200
     honest = service.call("ada", "PUT", f"/submissions/{reviewed.entries['honest']}/code", content=NOTEBOOK)
-    assert slug_of(honest) == (409, "closed")
+    assert read_problem(honest) == (409, "closed")
     body = {"published": True, "final": False, "reason": "Done.", "override": "a test"}
     assert service.call("organizer", "POST", f"/competitions/{reviewed.slug}/publication", json=body).is_success
     assert statuses("bob") == [200, 200]
@@ -264,7 +264,7 @@ def test_only_organizers_see_private_reference_images(reviewed: ReviewedCompetit
     assert all(any((shown == image).all() for image in private) for shown in references("organizer"))
     assert len(references("organizer")) == 8
     assert references("rita") == []
-    assert slug_of(service.call("rita", "GET", f"/submissions/{reviewed.entries['guessed']}/pairs/private")) == (
+    assert read_problem(service.call("rita", "GET", f"/submissions/{reviewed.entries['guessed']}/pairs/private")) == (
         404,
         "no-pairs",
     )
@@ -278,7 +278,7 @@ def test_admins_can_change_roles(service: Service) -> None:
     assert (changed.status_code, changed.json()["role"]) == (200, "organizer")
     assert service.call("ada", "GET", "/me").json()["role"] == "organizer"
     last = service.browse("admin", "PUT", "/accounts/admin/role", json={"role": "participant"})
-    assert slug_of(last) == (409, "last-admin")
+    assert read_problem(last) == (409, "last-admin")
     assert service.browse("admin", "PUT", "/accounts/nobody/role", json={"role": "admin"}).status_code == 404
     assert service.browse("admin", "PUT", "/accounts/ada/role", json={"role": "king"}).status_code == 422
     with service.context.sessions() as session:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from scorer.db.tables import AuditEntry
-from tests.api.conftest import Service, slug_of
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.conftest import Service, read_problem
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.review.reviewed_competition import ReviewedCompetition
 from tests.factories import near_copies, noise_images
 
@@ -26,11 +26,11 @@ def closed_competition(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = kept_fixtures(closed_competition)
+kept, service = cached_fixtures(closed_competition)
 
 
 @pytest.fixture
-def reviewed(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
+def reviewed(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
     return ReviewedCompetition(service, *kept.result)
 
 
@@ -78,9 +78,9 @@ def test_ranks_follow_a_ruling_immediately(reviewed: ReviewedCompetition) -> Non
 
 
 def test_a_ruling_is_shown_with_its_reason_and_replaced_by_the_next(reviewed: ReviewedCompetition) -> None:
-    assert slug_of(rule(reviewed, "honest", "disqualify", who="rita")) == (403, "wrong-role")
-    assert slug_of(rule(reviewed, "honest", "disqualify", who="ada")) == (403, "wrong-role")
-    assert slug_of(rule(reviewed, "honest", "disqualify", reason="  ")) == (422, "no-reason")
+    assert read_problem(rule(reviewed, "honest", "disqualify", who="rita")) == (403, "wrong-role")
+    assert read_problem(rule(reviewed, "honest", "disqualify", who="ada")) == (403, "wrong-role")
+    assert read_problem(rule(reviewed, "honest", "disqualify", reason="  ")) == (422, "no-reason")
     made = rule(reviewed, "honest", "disqualify", memorising=True)
     assert (made.status_code, made.json()["author"], made.json()["memorising"]) == (201, "organizer", True)
     assert (
@@ -113,32 +113,32 @@ def test_a_team_sees_the_evidence_for_a_ruling(reviewed: ReviewedCompetition) ->
 
 
 def test_a_team_can_only_rebut_decisions_on_its_entries(reviewed: ReviewedCompetition) -> None:
-    assert slug_of(rebut(reviewed, "ada", "honest")) == (409, "nothing-to-rebut")
-    assert slug_of(rebut(reviewed, "ada", "near")) == (404, "no-submission")
-    assert slug_of(rebut(reviewed, "organizer", "near")) == (403, "not-yours")
+    assert read_problem(rebut(reviewed, "ada", "honest")) == (409, "nothing-to-rebut")
+    assert read_problem(rebut(reviewed, "ada", "near")) == (404, "no-submission")
+    assert read_problem(rebut(reviewed, "organizer", "near")) == (403, "not-yours")
 
 
 def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: ReviewedCompetition) -> None:
     first = rebut(reviewed, "bob", "near")
     assert (first.status_code, first.json()["ruling_id"], first.json()["written_by"]) == (201, None, "bob")
-    assert slug_of(rebut(reviewed, "bob", "near")) == (409, "rebutted")
+    assert read_problem(rebut(reviewed, "bob", "near")) == (409, "rebutted")
     assert "A rebuttal in A competition" in reviewed.notices("organizer")
     path = f"/competitions/{reviewed.slug}/rebuttals"
     (waiting,) = reviewed.service.call("organizer", "GET", path).json()["rebuttals"]
     assert waiting["id"] == first.json()["id"]
-    assert slug_of(reviewed.service.call("rita", "GET", path)) == (403, "wrong-role")
+    assert read_problem(reviewed.service.call("rita", "GET", path)) == (403, "wrong-role")
 
     refused = reply(reviewed, first.json()["id"], None)
     assert (refused.status_code, refused.json()["granted"], refused.json()["ruling_id"]) == (201, False, None)
-    assert slug_of(reply(reviewed, first.json()["id"], "waive")) == (409, "answered")
+    assert read_problem(reply(reviewed, first.json()["id"], "waive")) == (409, "answered")
     assert reviewed.notices("bob")[0].endswith("your rebuttal has not been granted")
     assert case(reviewed, "bob", "near")["rulings"] == []
-    assert slug_of(rebut(reviewed, "bob", "near")) == (409, "rebutted")
+    assert read_problem(rebut(reviewed, "bob", "near")) == (409, "rebutted")
 
     ruling = rule(reviewed, "near", "disqualify").json()["id"]
     second = rebut(reviewed, "bob", "near").json()
     assert second["ruling_id"] == ruling
-    assert slug_of(rebut(reviewed, "bob", "near")) == (409, "rebutted")
+    assert read_problem(rebut(reviewed, "bob", "near")) == (409, "rebutted")
     granted = reply(reviewed, second["id"], "waive").json()
     view = case(reviewed, "bob", "near")
     assert (view["rulings"][0]["kind"], view["rulings"][0]["id"]) == ("waive", granted["ruling_id"])
@@ -146,22 +146,22 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: Re
     # One notice covers the answer and its ruling.
     assert reviewed.notices("bob")[0].endswith("your rebuttal has been granted")
     assert reviewed.notices("bob")[1].endswith("a ruling")
-    assert slug_of(rebut(reviewed, "bob", "near")) == (409, "nothing-to-rebut")
+    assert read_problem(rebut(reviewed, "bob", "near")) == (409, "nothing-to-rebut")
     assert reviewed.service.call("organizer", "GET", path).json()["rebuttals"] == []
 
 
 def test_rebuttals_are_accepted_during_the_review(reviewed: ReviewedCompetition) -> None:
     reviewed.service.close(reviewed.slug, ago=-timedelta(hours=1))  # the competition closes in an hour
-    assert slug_of(rebut(reviewed, "bob", "near")) == (409, "review-not-begun")
+    assert read_problem(rebut(reviewed, "bob", "near")) == (409, "review-not-begun")
     reviewed.service.close(reviewed.slug, ago=timedelta(days=5))
-    assert slug_of(rebut(reviewed, "bob", "near")) == (409, "review-over")
+    assert read_problem(rebut(reviewed, "bob", "near")) == (409, "review-over")
     reviewed.service.close(reviewed.slug, ago=timedelta(days=5) - timedelta(minutes=1))
     view = case(reviewed, "bob", "near")
     assert view["rebuttals_from"] < view["rebuttals_until"]
     body = {"published": True, "reason": "done", "override": "the medals are not reviewed"}
     path = f"/competitions/{reviewed.slug}/publication"
     assert reviewed.service.call("organizer", "POST", path, json=body).is_success
-    assert slug_of(rebut(reviewed, "bob", "near")) == (409, "review-over")
+    assert read_problem(rebut(reviewed, "bob", "near")) == (409, "review-over")
     assert reviewed.service.call("organizer", "POST", path, json=body | {"published": False}).is_success
     assert rebut(reviewed, "bob", "near").status_code == 201
 
@@ -197,8 +197,8 @@ def test_the_impact_of_a_ruling_equals_its_effect(reviewed: ReviewedCompetition)
         ).json()
         return {place["team"]: place["rank"] for place in leaderboard["entries"]}
 
-    assert slug_of(stakes(reviewed, "rita", "honest")) == (403, "wrong-role")
-    assert slug_of(stakes(reviewed, "ada", "honest")) == (403, "wrong-role")
+    assert read_problem(stakes(reviewed, "rita", "honest")) == (403, "wrong-role")
+    assert read_problem(stakes(reviewed, "ada", "honest")) == (403, "wrong-role")
     teams = {"honest": "Ada", "near": "Bob"}
     for entry, ruled in (("honest", "disqualify"), ("near", "waive"), ("near", "disqualify"), ("honest", "keep")):
         effects = [

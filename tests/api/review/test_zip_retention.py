@@ -12,7 +12,7 @@ from scorer.db.tables import Job, Submission
 from scorer.errors import Conflict
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import noise_images
 from tests.web.pages import enter, read
 from worker.dispatch import run_next
@@ -38,7 +38,7 @@ class Finished:
         settings = context.settings.model_copy(update={"kept_zip_days": DAYS})
         return replace(context, settings=settings, now=lambda: moment)
 
-    def zip_of(self, who: str) -> tuple[str | None, bool]:
+    def find_zip(self, who: str) -> tuple[str | None, bool]:
         """Return the key of an entry's zip, and whether the store has it."""
         with self.service.context.sessions() as session:
             key = session.query(Submission.blob_key).filter_by(id=self.entries[who]).scalar()
@@ -62,26 +62,26 @@ def published(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = kept_fixtures(published)
+kept, service = cached_fixtures(published)
 
 
 @pytest.fixture
-def finished(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> Finished:
+def finished(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> Finished:
     """A copy of the published competition."""
     return Finished(service, *kept.result)
 
 
 def test_zips_are_deleted_after_their_days(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
     service = finished.service
-    key, _ = finished.zip_of("bob")
+    key, _ = finished.find_zip("bob")
     assert key is not None
     assert remove_old_zips(finished.worker(DAYS - 1)) == 0
     assert remove_old_zips(service.context) == 0, "zips stay unless the operator sets a retention time"
     assert finished.retention()["kept_days"] is None
     assert remove_old_zips(finished.worker(DAYS + 1)) == 1
     assert remove_old_zips(finished.worker(DAYS + 1)) == 0
-    assert finished.zip_of("ada")[1]
-    assert finished.zip_of("bob") == (None, False)
+    assert finished.find_zip("ada")[1]
+    assert finished.find_zip("bob") == (None, False)
     assert not service.context.blobs.exists(key)
     seen = finished.retention()
     assert (seen["stored"]["zips"], seen["removed"]["zips"]) == (1, 1)
@@ -96,7 +96,7 @@ def test_zips_are_deleted_after_their_days(finished: Finished, monkeypatch: pyte
     assert len(view["sha256"]) == 64
     assert view["measurements"], "the scores stay"
 
-    monkeypatch.setattr(rescore, "settings_of", lambda _: service.context.settings)
+    monkeypatch.setattr(rescore, "load_settings", lambda _: service.context.settings)
     with pytest.raises(Conflict, match="was removed on"):
         rescore.rescore_submission(finished.entries["bob"], data=None, verify=True, progress=lambda *_: None)
 
@@ -135,7 +135,7 @@ def test_a_job_that_needs_a_deleted_zip_fails_once_with_the_reason(finished: Fin
 
 
 def test_a_killed_worker_leaves_no_blob_of_a_deleted_zip(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, _ = finished.zip_of("bob")
+    key, _ = finished.find_zip("bob")
     assert key is not None
 
     def killed(*_: object) -> None:
@@ -145,8 +145,8 @@ def test_a_killed_worker_leaves_no_blob_of_a_deleted_zip(finished: Finished, mon
         patch.setattr(Blobs, "delete_all", killed)
         with pytest.raises(KeyboardInterrupt):
             remove_old_zips(finished.worker(DAYS + 1))
-    assert finished.zip_of("bob") == (None, False)
+    assert finished.find_zip("bob") == (None, False)
     assert finished.service.context.blobs.exists(key)
     remove_orphaned_blobs(finished.worker(DAYS + 1))
     assert not finished.service.context.blobs.exists(key)
-    assert finished.zip_of("ada")[1]
+    assert finished.find_zip("ada")[1]

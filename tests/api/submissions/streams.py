@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 
-def events_of(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+def read_events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     """Yield the data of server-sent events with their id. Skip comments and other fields."""
     event: dict[str, str] = {}
     for line in lines:
@@ -28,4 +28,4 @@ def listen_to_events(url: str, token: str, submission_id: str, last: str = "") -
     path = f"{url}/api/v1/submissions/{submission_id}/events"
     with httpx.Client(timeout=20, trust_env=False) as client, client.stream("GET", path, headers=headers) as answer:
         assert answer.status_code == 200
-        yield events_of(answer.iter_lines())
+        yield read_events(answer.iter_lines())

@@ -18,7 +18,7 @@ from scorer.jobs.broker import SEND_SECONDS, MessageSender, create_celery_app, w
 from scorer.jobs.circuit_breaker import PAUSE_SECONDS, CircuitBreaker
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
-from tests.factories import let_time_pass, noise_images, zip_of
+from tests.factories import let_time_pass, make_zip, noise_images
 from tests.flaky_proxy import FlakyProxy
 from worker.maintenance import sweeper
 
@@ -61,7 +61,7 @@ def fresh_sender(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def submit(service: Service, slug: str, seed: int) -> None:
-    answer = service.submit("ada", slug, zip_of(noise_images(seed)))
+    answer = service.submit("ada", slug, make_zip(noise_images(seed)))
     assert answer.status_code == 202, answer.text
 
 

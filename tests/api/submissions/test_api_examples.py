@@ -12,7 +12,7 @@ import yaml
 from tests.api.cli_runner import working_worker
 from tests.api.conftest import Service
 from tests.documents import ROOT, blocks
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 
 EXAMPLES = list(blocks((ROOT / "docs" / "how-to" / "use-the-api.md").read_text()))
@@ -24,7 +24,7 @@ needs_tools = pytest.mark.skipif(
 
 def run(service: Service, folder: Path, *command: str) -> str:
     """Run a program next to a zip and return its output. It gets the address, Ada's token and GitHub's names."""
-    (folder / "submission.zip").write_bytes(zip_of(noise_images(10)))
+    (folder / "submission.zip").write_bytes(make_zip(noise_images(10)))
     variables = {"KENNEL_TOKEN": service.tokens["ada"], "GITHUB_REPOSITORY": "ada/dogs", "GITHUB_REF_NAME": "entry-7"}
     with serve(service.app) as url, working_worker(service):
         environment = {**os.environ, **variables, "KENNEL_URL": url}

@@ -26,7 +26,7 @@ from scorer.db.tables import (
 )
 from tests.api.conftest import Service, refused
 from tests.api.submissions.tus import TUS, ZIP, begun, head, later, leave_whole, send, stored
-from tests.factories import noise_images, with_a_wrong_image, zip_of
+from tests.factories import make_zip, noise_images, with_a_wrong_image
 from worker.maintenance import cleanup
 from worker.maintenance.cleanup import remove_refused_zips
 
@@ -54,7 +54,7 @@ def test_an_abandoned_upload_ends_and_its_bytes_are_deleted(service: Service, sl
 
 @pytest.mark.parametrize("end", ["done", "refused", "given up"])
 def test_the_parts_of_a_closed_upload_are_deleted(service: Service, slug: str, end: str) -> None:
-    content = zip_of(noise_images(1, 7)) if end == "refused" else ZIP
+    content = make_zip(noise_images(1, 7)) if end == "refused" else ZIP
     path = begun(service, slug, content)
     send(service, path, 0, content[:50])
     if end == "given up":
@@ -206,7 +206,7 @@ def test_blobs_without_a_row_are_deleted_and_others_stay(service: Service, slug:
     cleanup.remove_orphaned_blobs(service.context)
     assert [path for path in stored(service, "") if path.is_file()] == expected
     assert {"submissions", "measurements", "sprites", "reference-images"} <= {
-        path.relative_to(root_of(service)).parts[0] for path in expected
+        path.relative_to(find_root(service)).parts[0] for path in expected
     }
 
 
@@ -262,7 +262,7 @@ def test_files_of_an_unused_reference_set_are_deleted(service: Service, slug: st
     assert [path for path in stored(service, "reference-images") if path.is_file()] == []
 
 
-def root_of(service: Service) -> Path:
+def find_root(service: Service) -> Path:
     """Return the folder of the blob store."""
     return Path(service.context.settings.blob_url.removeprefix("file://"))
 
@@ -297,7 +297,7 @@ def test_zips_of_refused_entries_are_deleted_and_others_stay(service: Service) -
     scored = service.scored("ada", slug, noise_images(1))["id"]
     rejected = service.submit("ada", slug, with_a_wrong_image(noise_images(2))).json()["id"]
     service.run_jobs()
-    cancelled = service.submit("ada", slug, zip_of(noise_images(3))).json()["id"]
+    cancelled = service.submit("ada", slug, make_zip(noise_images(3))).json()["id"]
     assert service.call("ada", "POST", f"/submissions/{cancelled}/cancel").status_code == 200
     assert service.call("ada", "GET", f"/submissions/{rejected}").json()["status"] == "rejected"
 

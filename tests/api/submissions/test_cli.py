@@ -14,14 +14,14 @@ from kennel_client.cli.exit_codes import ExitCode
 from scorer.lifecycle import Status
 from tests.api.cli_runner import CliTerminal, terminal, working_worker
 from tests.api.conftest import API, Service
-from tests.factories import noise_images, with_a_wrong_image, zip_of
+from tests.factories import make_zip, noise_images, with_a_wrong_image
 
 __all__ = ["terminal"]
 pytestmark = pytest.mark.usefixtures("one_day")
 PASSWORD = "correct horse battery"
 
 
-def file_of(folder: Path, content: bytes, name: str = "dogs.zip") -> Path:
+def write_zip(folder: Path, content: bytes, name: str = "dogs.zip") -> Path:
     """Write a zip to a folder."""
     path = folder / name
     path.write_bytes(content)
@@ -46,7 +46,7 @@ def test_an_entry_is_submitted_and_followed_to_its_score(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:
     slug = service.competition(daily_limit=5)
-    file = file_of(tmp_path, zip_of(noise_images(9)))
+    file = write_zip(tmp_path, make_zip(noise_images(9)))
     with working_worker(service):
         done = terminal.run("submit", slug, file, "--note", "the first", "--watch")
     assert done.status == ExitCode.DONE, done.err
@@ -74,7 +74,7 @@ def test_a_repeated_zip_is_a_new_entry_and_can_be_cancelled(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:
     slug = service.competition()
-    file = file_of(tmp_path, zip_of(noise_images(9)))
+    file = write_zip(tmp_path, make_zip(noise_images(9)))
     entry = service.entered("ada", slug, file.read_bytes())
     again = terminal.run("submit", slug, file, "--json")
     assert (again.status, again.document["status"]) == (ExitCode.DONE, "received")
@@ -86,7 +86,7 @@ def test_a_repeated_zip_is_a_new_entry_and_can_be_cancelled(
 
 def test_picks_are_chosen_shown_and_cleared(terminal: CliTerminal, service: Service) -> None:
     slug = service.competition()
-    entry = service.entered("ada", slug, zip_of(noise_images(9)))
+    entry = service.entered("ada", slug, make_zip(noise_images(9)))
     chosen = terminal.run("pick", slug, entry["id"], "--json")
     assert (chosen.status, chosen.document["submissions"]) == (ExitCode.DONE, [entry["id"]])
     assert "has picked 1" in terminal.run("pick", slug).out
@@ -97,8 +97,8 @@ def test_picks_are_chosen_shown_and_cleared(terminal: CliTerminal, service: Serv
 
 def test_faults_are_found_before_the_upload(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
-    few = file_of(tmp_path, zip_of(noise_images(9, 7)), "few.zip")
-    wrong = file_of(tmp_path, with_a_wrong_image(noise_images(9)))
+    few = write_zip(tmp_path, make_zip(noise_images(9, 7)), "few.zip")
+    wrong = write_zip(tmp_path, with_a_wrong_image(noise_images(9)))
     plain = terminal.run("submit", slug, wrong)
     assert plain.status == ExitCode.FAULTY
     assert "  - " in plain.err, "the output lists the first faults"
@@ -122,7 +122,7 @@ def test_a_zip_is_checked_for_a_competition_or_a_specification(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:
     slug = service.competition()
-    fine = file_of(tmp_path, zip_of(noise_images(9)), "fine.zip")
+    fine = write_zip(tmp_path, make_zip(noise_images(9)), "fine.zip")
     asked = terminal.run("check", fine, "--competition", slug, "--json", who=None)
     assert (asked.status, asked.document["count"], asked.document["size"]) == (ExitCode.DONE, 8, 16)
     assert terminal.run("check", fine, "--count", 8, "--size", 16, who=None).status == ExitCode.DONE
@@ -133,7 +133,7 @@ def test_a_zip_is_checked_for_a_competition_or_a_specification(
 
 
 def test_refusals_have_exit_statuses_and_suggest_a_fix(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
-    file = file_of(tmp_path, zip_of(noise_images(9)))
+    file = write_zip(tmp_path, make_zip(noise_images(9)))
     now = datetime.now(UTC)
     slug = service.competition(daily_limit=1)
     assert terminal.run("submit", slug, file).status == ExitCode.DONE
@@ -151,7 +151,7 @@ def test_refusals_have_exit_statuses_and_suggest_a_fix(terminal: CliTerminal, se
 def test_missing_or_forbidden_things_have_exit_statuses(
     terminal: CliTerminal, service: Service, tmp_path: Path
 ) -> None:
-    file = file_of(tmp_path, zip_of(noise_images(9)))
+    file = write_zip(tmp_path, make_zip(noise_images(9)))
     slug = service.competition()
     nobody = terminal.run("submit", slug, file, who=None)
     assert (nobody.status, "kennel login" in nobody.err) == (ExitCode.SIGN_IN, True)
@@ -171,7 +171,7 @@ def test_missing_or_forbidden_things_have_exit_statuses(
 
 def test_rules_are_shown_and_accepted(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition(rules="Play fair.\x1b[31m\nNo copies.")
-    file = file_of(tmp_path, zip_of(noise_images(9)))
+    file = write_zip(tmp_path, make_zip(noise_images(9)))
     refused = terminal.run("submit", slug, file)
     assert (refused.status, "kennel rules" in refused.err) == (ExitCode.REFUSED, True)
     result = terminal.run("rules", slug)
@@ -270,7 +270,7 @@ def test_interactive_sign_in_and_acceptance_of_the_rules(
     )
 
     slug = service.competition(rules="No copies.")
-    file = file_of(tmp_path, zip_of(noise_images(9)))
+    file = write_zip(tmp_path, make_zip(noise_images(9)))
     assert "No copies." in terminal.run_interactively(f"submit {slug} {file}", {"Do you accept": "n"})
     assert service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"] == []
     seen = terminal.run_interactively(f"submit {slug} {file}", {"Do you accept": "y"})
@@ -284,7 +284,7 @@ def test_interactive_sign_in_and_acceptance_of_the_rules(
 
 def test_ctrl_c_does_not_cancel_the_entry(terminal: CliTerminal, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
-    file = file_of(tmp_path, zip_of(noise_images(9)))
+    file = write_zip(tmp_path, make_zip(noise_images(9)))
     with terminal.started("submit", slug, file, "--watch") as (process, says):
         line = says.readline()
         while line and "received" not in line:

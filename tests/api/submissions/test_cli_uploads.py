@@ -13,7 +13,7 @@ from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.waiting import State, follow
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.flaky_proxy import FlakyProxy
 
 __all__ = ["terminal"]
@@ -25,7 +25,7 @@ def test_an_upload_survives_lost_connections_and_a_killed_command(
 ) -> None:
     slug = service.competition(image_count=COUNT, image_size=SIZE)
     file = tmp_path / "big.zip"
-    file.write_bytes(zip_of(noise_images(3, COUNT, SIZE)))
+    file.write_bytes(make_zip(noise_images(3, COUNT, SIZE)))
     length = file.stat().st_size
 
     cutting = FlakyProxy([terminal.url], after=length // 4, cuts=2)
@@ -61,7 +61,7 @@ def test_an_upload_survives_lost_connections_and_a_killed_command(
 
 def test_a_watcher_reconnects_and_misses_nothing(terminal: CliTerminal, service: Service) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()["id"]
     line = FlakyProxy([terminal.url], after=1 << 30, cuts=0)
     seen: list[str] = []
     pauses: list[float] = []
@@ -82,7 +82,7 @@ def test_saved_uploads_expire_and_can_be_forgotten(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def upload_state(name: str, url: str = "http://127.0.0.1:9") -> resumable.ResumableUpload:
-        return resumable.resumable_upload_of(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
+        return resumable.open_resumable_upload(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
 
     first = upload_state("a.zip")
     assert upload_state("a.zip") == first

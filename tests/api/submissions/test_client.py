@@ -17,7 +17,7 @@ from platformdirs import user_state_path
 from kennel_client import AsyncClient, Client, Entry, Invalid, Refused, Unreachable
 from tests.api.cli_runner import working_worker
 from tests.api.conftest import Service
-from tests.factories import near_copies, noise_images, with_a_wrong_image, zip_of
+from tests.factories import make_zip, near_copies, noise_images, with_a_wrong_image
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
 
@@ -62,7 +62,7 @@ def test_the_how_tos_programs_submit_and_read_the_board(
     service: Service, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slug = service.competition(slug="dogs")
-    Path("entry.zip").write_bytes(zip_of(noise_images(9)))
+    Path("entry.zip").write_bytes(make_zip(noise_images(9)))
     first, large, board, with_a_loop = programs(address, service.tokens["ada"], SUBMIT)
     assert len([line for line in first.splitlines() if line]) <= 5
     names: dict[str, Any] = {}
@@ -88,9 +88,9 @@ def test_the_how_tos_programs_submit_and_read_the_board(
 
 def test_a_refused_zip_is_not_an_entry(service: Service, address: str) -> None:
     slug = service.competition(rules="Be fair.")
-    Path("fine.zip").write_bytes(zip_of(noise_images(9)))
+    Path("fine.zip").write_bytes(make_zip(noise_images(9)))
     Path("wrong.zip").write_bytes(with_a_wrong_image(noise_images(9)))
-    Path("one.zip").write_bytes(zip_of(noise_images(9, 1)))
+    Path("one.zip").write_bytes(make_zip(noise_images(9, 1)))
     with Client(address, service.tokens["ada"]) as client:
         assert client.competition(slug).rules_accepted is False
         with pytest.raises(Refused) as unread:
@@ -112,7 +112,7 @@ def test_a_refused_zip_is_not_an_entry(service: Service, address: str) -> None:
 
 def test_the_client_follows_an_entry_to_the_board(service: Service, address: str) -> None:
     slug = service.competition(final_picks=1)
-    Path("fine.zip").write_bytes(zip_of(noise_images(9)))
+    Path("fine.zip").write_bytes(make_zip(noise_images(9)))
     steps: list[tuple[str, float]] = []
     with Client(address, service.tokens["ada"]) as client:
         assert [competition.slug for competition in client.competitions()] == [slug]
@@ -134,7 +134,7 @@ def test_the_client_follows_an_entry_to_the_board(service: Service, address: str
 
 def test_an_asynchronous_upload_survives_lost_connections(service: Service, address: str) -> None:
     slug = service.competition(image_count=40, image_size=128)
-    content = zip_of(noise_images(3, 40, 128))
+    content = make_zip(noise_images(3, 40, 128))
     Path("big.zip").write_bytes(content)
     proxy = FlakyProxy([address], after=len(content) // 3, cuts=2)
 
@@ -170,7 +170,7 @@ def test_the_how_tos_programs_tune_review_and_publish(
     slug = service.competition(slug="dogs")
     service.scored("ada", slug, noise_images(10))
     near = service.scored("bob", slug, near_copies())
-    code = zip_of(noise_images(1, 1, 8))
+    code = make_zip(noise_images(1, 1, 8))
     assert service.call("bob", "PUT", f"/submissions/{near['id']}/code", content=code).status_code == 200
     tune, review, publish, with_a_loop = programs(
         address, service.tokens["organizer"], HOW_TO / "organize-from-python.md"
@@ -206,7 +206,7 @@ def test_references_people_and_pages(service: Service, address: str, monkeypatch
     """Methods that the how-to does not show, and a list of several pages."""
     slug = service.competition()
     for who in ("ada", "bob"):
-        assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
+        assert service.submit(who, slug, make_zip(noise_images(9))).status_code == 202
     messages: list[str] = []
     with Client(address, service.tokens["organizer"]) as client:
         admin = client.admin
@@ -240,7 +240,7 @@ OF_PIP = ("pip", "pkg_resources", "setuptools", "_distutils_hack", "distutils-pr
 
 def test_the_client_alone_submits_in_a_new_environment(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
-    (tmp_path / "fine.zip").write_bytes(zip_of(noise_images(9)))
+    (tmp_path / "fine.zip").write_bytes(make_zip(noise_images(9)))
     (tmp_path / "receipt.json").write_text('{"receipt": {"issuer": "http://127.0.0.1:9"}, "jws": "a.b.c"}')
     (tmp_path / "keys.json").write_text('{"keys": []}')
     (tmp_path / "wrong.zip").write_bytes(with_a_wrong_image(noise_images(9)))

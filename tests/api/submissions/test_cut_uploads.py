@@ -21,7 +21,7 @@ from scorer.blobs import Blobs, ReceivedBlob
 from scorer.submissions.upload_bytes import PART_BYTES
 from tests.api.conftest import API, Service
 from tests.api.submissions.tus import ZIP, create, send
-from tests.factories import make_account, noise_images, zip_of
+from tests.factories import make_account, make_zip, noise_images
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
 
@@ -39,7 +39,7 @@ def ignore(_sent: int, _total: int) -> None:
 )
 def test_an_upload_survives_ten_cut_connections(service: Service, count: int, size: int, megabytes: int) -> None:
     slug = service.competition(image_count=count, image_size=size)
-    content = zip_of(noise_images(1, count, size))
+    content = make_zip(noise_images(1, count, size))
     assert len(content) > megabytes * MEGABYTE
     second = create_app(service.context.settings)
     with serve(service.app) as one, serve(second, lifespan="on") as other:
@@ -70,7 +70,7 @@ def test_a_tus_client_sends_checksums_and_sees_refusals(service: Service) -> Non
             f"{server}{API}/competitions/{slug}/uploads",
             headers={"Authorization": f"Bearer {service.tokens['ada']}"},
         )
-        good = zip_of(noise_images(9))
+        good = make_zip(noise_images(9))
         client.uploader(file_stream=BytesIO(good), chunk_size=1000, upload_checksum=True).upload()
         with pytest.raises(TusUploadFailed) as caught:
             client.uploader(file_stream=BytesIO(good[:-1])).upload()
@@ -83,7 +83,7 @@ def test_a_tus_client_sends_checksums_and_sees_refusals(service: Service) -> Non
 def test_our_client_resumes_after_lost_connections(service: Service) -> None:
     count, size = 40, 128
     slug = service.competition(image_count=count, image_size=size)
-    content = zip_of(noise_images(3, count, size))
+    content = make_zip(noise_images(3, count, size))
     seen: list[int] = []
     pauses: list[float] = []
     with serve(service.app) as server:
@@ -129,7 +129,7 @@ class BodyLimit:
 
 def test_our_client_halves_its_requests_for_a_proxy_with_a_small_limit(service: Service) -> None:
     slug = service.competition(image_count=20, image_size=128)
-    content = zip_of(noise_images(4, 20, 128))
+    content = make_zip(noise_images(4, 20, 128))
     proxy: Any = BodyLimit(service.app, len(content) // 3)
     pauses: list[float] = []
     with serve(proxy) as server, ApiClient(server, service.tokens["ada"]) as client:

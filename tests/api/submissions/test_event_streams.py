@@ -28,10 +28,10 @@ from scorer.lifecycle import Queue, Status
 from scorer.submissions.progress import StatusSnapshot, SubmissionProgress, SubmissionStep, status_snapshots
 from tests.api.accounts.grace import sign_in, sign_up
 from tests.api.conftest import API, Service
-from tests.api.submissions.streams import events_of, listen_to_events
+from tests.api.submissions.streams import listen_to_events, read_events
 from tests.conftest import addresses
 from tests.db.claimed_jobs import LEASE
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 from worker.dispatch import run_next
 
@@ -53,7 +53,7 @@ def statuses(events: list[dict[str, object]]) -> list[object]:
 
 def test_a_listener_gets_every_step_as_it_happens(service: Service, url: str) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     heard = []
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         heard.append(next(events))
@@ -70,7 +70,7 @@ def test_a_listener_gets_every_step_as_it_happens(service: Service, url: str) ->
 
 def test_a_reconnecting_listener_gets_every_event_once(service: Service, url: str) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     token = service.tokens["ada"]
     with listen_to_events(url, token, entry["id"]) as events:
         last = next(events)["id"]
@@ -87,7 +87,7 @@ def test_a_reconnecting_listener_gets_every_event_once(service: Service, url: st
 
 def test_events_do_not_show_the_private_track(service: Service, url: str) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.SCORE)
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
@@ -104,7 +104,7 @@ def test_events_do_not_show_the_private_track(service: Service, url: str) -> Non
 
 def test_a_stage_is_described_in_words(service: Service, url: str) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     assert run_next(service.context, Queue.CHECK)
     with service.context.sessions.begin() as session:
         now = service.context.now()
@@ -137,7 +137,7 @@ def test_a_browser_can_listen_with_its_cookie(service: Service, url: str) -> Non
     assert sign_up(service).status_code == 201
     csrf = sign_in(service).json()["csrf_token"]
     entry = service.http.post(
-        f"{API}/competitions/{slug}/submissions", content=zip_of(noise_images(10)), headers={"X-CSRF-Token": csrf}
+        f"{API}/competitions/{slug}/submissions", content=make_zip(noise_images(10)), headers={"X-CSRF-Token": csrf}
     ).json()
     service.run_jobs()
     cookies = {"kennel": service.http.cookies["kennel"]}
@@ -147,7 +147,7 @@ def test_a_browser_can_listen_with_its_cookie(service: Service, url: str) -> Non
     )
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["cache-control"] == "no-store"
-    assert [event["status"] for event in events_of(iter(answer.text.splitlines()))] == STORY
+    assert [event["status"] for event in read_events(iter(answer.text.splitlines()))] == STORY
 
 
 def test_queue_positions_show_fair_turns_and_public_scores_first(service: Service, url: str) -> None:
@@ -158,7 +158,7 @@ def test_queue_positions_show_fair_turns_and_public_scores_first(service: Servic
         ("ada", noise_images(22)),
         ("bob", noise_images(23)),
     ]
-    ids = [service.submit(who, slug, zip_of(images)).json()["id"] for who, images in entries]
+    ids = [service.submit(who, slug, make_zip(images)).json()["id"] for who, images in entries]
     while run_next(service.context, Queue.CHECK):
         pass
     positions = [
@@ -179,7 +179,7 @@ def test_queue_positions_show_fair_turns_and_public_scores_first(service: Servic
 
 def test_status_snapshots_show_one_moment(service: Service) -> None:
     slug = service.competition()
-    ref = service.entered("ada", slug, zip_of(noise_images(10)))["ref"]
+    ref = service.entered("ada", slug, make_zip(noise_images(10)))["ref"]
     now = service.context.now()
     with service.context.sessions.begin() as session:
         use_one_snapshot(session)
@@ -223,7 +223,7 @@ def test_many_idle_listeners_cost_little(service: Service, url: str) -> None:
     people = ("ada", "bob", "eve", "organizer")
     entry = {
         who: service.submit(
-            who, slug, zip_of(noise_images(30 + number)), **({"benchmark": "b"} if who == "organizer" else {})
+            who, slug, make_zip(noise_images(30 + number)), **({"benchmark": "b"} if who == "organizer" else {})
         )
         for number, who in enumerate(people)
     }
@@ -382,7 +382,7 @@ def test_a_stream_ends_after_its_lifetime_and_with_the_service(monkeypatch: pyte
 
 def test_shutdown_does_not_wait_for_listeners(service: Service) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     port = free_port()
     environment = os.environ | addresses(service.context.settings)
     command = [sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--port", str(port)]

@@ -16,7 +16,7 @@ from scorer.extractors import ExtractorOptions, load
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from tests.api.conftest import Service
-from tests.factories import noise_images, with_a_wrong_image, zip_of
+from tests.factories import make_zip, noise_images, with_a_wrong_image
 from tests.sql_statements import counted_statements
 
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -71,7 +71,7 @@ def test_features_can_replace_a_tracks_reference_images(service: Service) -> Non
     path = f"/competitions/{slug}"
     features = load("tiny", options=ExtractorOptions()).features(noise_images(7, 60))
     address = f"{path}/references/private_features"
-    refused = service.call("organizer", "PUT", address, content=zip_of(noise_images(7, 6)))
+    refused = service.call("organizer", "PUT", address, content=make_zip(noise_images(7, 6)))
     assert (refused.status_code, refused.json()["type"].rpartition(":")[2]) == (422, "bad-features")
     sent = service.call("organizer", "PUT", address, content=features_file(features))
     assert sent.status_code == 200, sent.text
@@ -88,10 +88,12 @@ def test_features_can_replace_a_tracks_reference_images(service: Service) -> Non
     assert "/row " in private["closest_pairs"][0]["reference_name"]
     assert service.call("organizer", "GET", f"/submissions/{entry['id']}/pairs/private").status_code == 404
     with service.context.sessions.begin() as session:
-        state = competition_state.state_of(session, slug, datetime.now(UTC))
+        state = competition_state.load_state(session, slug, datetime.now(UTC))
         for extractor, expected in (("tiny@1", True), ("inception_2015@1", False)):
             space = FeatureSpace(extractor, signed=False, weights_sha256=None)
-            preparation = preparations.preparation_of(session, state, "private", space=space, now=datetime.now(UTC))
+            preparation = preparations.find_or_create_preparation(
+                session, state, "private", space=space, now=datetime.now(UTC)
+            )
             sets = competitions.reference_sets(session, preparation.reference_set_ids)
             assert [reference_set.holds_features for reference_set in sets] == [*[True][: int(expected)], False, False]
 
@@ -132,7 +134,7 @@ def test_an_invalid_image_is_named_and_uses_no_slot(service: Service) -> None:
     assert len(seen["faults"]) == 1
     assert "3.png" in seen["faults"][0]
     assert "15x16" in seen["faults"][0]
-    assert service.submit("ada", slug, zip_of(images)).status_code == 202, "the rejected entry uses no slot"
+    assert service.submit("ada", slug, make_zip(images)).status_code == 202, "the rejected entry uses no slot"
 
 
 def test_a_new_threshold_changes_the_next_board_without_a_job(service: Service) -> None:
@@ -223,7 +225,7 @@ def test_the_private_board_is_hidden_until_publication(service: Service) -> None
 
 def test_only_organizers_add_benchmarks_which_have_no_rank(service: Service) -> None:
     slug = service.competition()
-    refused = service.submit("ada", slug, zip_of(noise_images(2)), benchmark="Held-out")
+    refused = service.submit("ada", slug, make_zip(noise_images(2)), benchmark="Held-out")
     assert refused.status_code == 403
     service.scored("organizer", slug, noise_images(2), benchmark="Held-out")
     leaderboard = board(service, slug)
@@ -240,7 +242,7 @@ def test_references_are_shared_by_content_and_fixed_by_the_first_entry(service: 
     assert prepared[0] == prepared[1]
     service.scored("ada", first, noise_images(10))
     refused = service.call(
-        "organizer", "PUT", f"/competitions/{first}/references/train", content=zip_of(noise_images(4, 40))
+        "organizer", "PUT", f"/competitions/{first}/references/train", content=make_zip(noise_images(4, 40))
     )
     assert refused.status_code == 409
     assert refused.json()["type"].endswith("references-fixed")
@@ -251,7 +253,7 @@ def test_new_held_out_images_change_only_an_automatic_threshold(service: Service
     thresholds, public = f"/competitions/{slug}/tracks/public/thresholds", f"/competitions/{slug}/tracks/public"
 
     def prepared_with(seed: int) -> Any:
-        content = zip_of(noise_images(seed, 12))
+        content = make_zip(noise_images(seed, 12))
         service.call("organizer", "PUT", f"/competitions/{slug}/references/held_out", content=content)
         service.call("organizer", "POST", f"{public}/preparation")
         service.run_jobs()
@@ -267,9 +269,9 @@ def test_new_held_out_images_change_only_an_automatic_threshold(service: Service
 def test_longer_lists_take_no_more_queries(service: Service) -> None:
     slug = service.competition()
     for number, who in enumerate(("ada", "bob", "ada")):
-        service.submit(who, slug, zip_of(noise_images(number)), note=f"number {number}")
+        service.submit(who, slug, make_zip(noise_images(number)), note=f"number {number}")
     service.run_jobs()
-    service.submit("bob", slug, zip_of(noise_images(3)))
+    service.submit("bob", slug, make_zip(noise_images(3)))
     counts = set()
     for limit in (2, 4):
         with counted_statements() as statements:

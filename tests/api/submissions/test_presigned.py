@@ -16,18 +16,18 @@ from pydantic import SecretStr
 
 from kennel_client.api import ApiClient
 from kennel_client.resumable import PendingUpload, upload
-from scorer.blobs import blobs_of
+from scorer.blobs import open_blobs
 from scorer.db.tables import Upload
 from scorer.settings import Settings
 from scorer.teams.storage import SHARE
 from tests.api.conftest import API, Service, limited, refused
 from tests.api.submissions.tus import TUS, begun, send
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 from tests.privacy.requests import CODE
 from worker.maintenance import cleanup
 
-ZIP = zip_of(noise_images(9))
+ZIP = make_zip(noise_images(9))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_the_address_accepts_only_the_announced_length(service: Service, slug: s
 
 
 def test_without_the_stores_key_uploads_go_through_the_service(service: Service, slug: str, settings: Settings) -> None:
-    service.app.state.blobs = blobs_of(settings.model_copy(update={"s3_secret_key": None}))
+    service.app.state.blobs = open_blobs(settings.model_copy(update={"s3_secret_key": None}))
     assert create(service, slug).json()["method"] == "tus"
     refused(create(service, slug, method="put"), 422, "no-put")
 
@@ -202,7 +202,7 @@ def test_sprites_and_code_are_stored_and_downloaded(service: Service) -> None:
     assert (sprite.status_code, sprite.headers["content-type"]) == (200, "image/png")
     assert sprite.content.startswith(b"\x89PNG\r\n")
     code = f"/submissions/{entry['id']}/code"
-    for content in (CODE, zip_of(noise_images(3))):
+    for content in (CODE, make_zip(noise_images(3))):
         attached = service.call("ada", "PUT", code, content=content)
         assert attached.status_code == 200, attached.text
         assert service.call("organizer", "GET", code).content == content

@@ -22,7 +22,7 @@ __all__ = ["terminal"]
 KEYS = "/.well-known/kennel-keys.json"
 
 
-def receipt_of(service: Service, submission: str, who: str = "ada") -> Any:
+def fetch_receipt(service: Service, submission: str, who: str = "ada") -> Any:
     answer = service.call(who, "GET", f"/submissions/{submission}/receipt")
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -32,7 +32,7 @@ def test_a_receipt_has_the_measurements_and_a_signature(service: Service) -> Non
     assert service.http.get(KEYS).json() == {"keys": []}, "there is no key before the first receipt"
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
-    document = receipt_of(service, entry["id"])
+    document = fetch_receipt(service, entry["id"])
     receipt = document["receipt"]
     assert {name: receipt[name] for name in ("competition", "submission", "team", "zip_sha256", "phase", "late")} == {
         "competition": slug,
@@ -58,12 +58,12 @@ def test_a_receipt_has_private_scores_after_publication(service: Service) -> Non
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     for who in ("ada", "organizer"):
-        assert [score["track"] for score in receipt_of(service, entry["id"], who)["receipt"]["scores"]] == ["public"]
+        assert [score["track"] for score in fetch_receipt(service, entry["id"], who)["receipt"]["scores"]] == ["public"]
     body = {"closes_at": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=body).status_code == 200
     act = {"published": True, "reason": "done", "override": "a test"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/publication", json=act).status_code == 201
-    receipt = receipt_of(service, entry["id"])["receipt"]
+    receipt = fetch_receipt(service, entry["id"])["receipt"]
     assert (receipt["phase"], [score["track"] for score in receipt["scores"]]) == ("final", ["public", "private"])
 
 
@@ -83,12 +83,12 @@ def test_receipts_need_access_to_a_scored_entry(service: Service) -> None:
 def test_after_a_key_rotation_old_receipts_stay_valid(service: Service) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
-    before = receipt_of(service, entry["id"])["jws"]
+    before = fetch_receipt(service, entry["id"])["jws"]
     with service.context.sessions.begin() as session:
         made = receipts.rotate(Acting(session, None, datetime.now(UTC)))
         assert [key.private_key is None for key in session.query(SigningKey).order_by(SigningKey.id)] == [True, False]
         assert session.query(AuditEntry).filter_by(subject=f"signing-key:{made['kid']}").count() == 1
-    after = receipt_of(service, entry["id"])["jws"]
+    after = fetch_receipt(service, entry["id"])["jws"]
     keys = KeySet.import_key_set(service.http.get(KEYS).json())
     signed_by = [
         jws.deserialize_compact(token, keys, algorithms=["Ed25519"]).headers()["kid"] for token in (before, after)

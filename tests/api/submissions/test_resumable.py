@@ -18,10 +18,10 @@ from scorer.db.tables import Submission, Upload
 from scorer.errors import Conflict, TooLarge
 from scorer.submissions import upload_bytes, uploads
 from scorer.submissions.upload_bytes import Appender
-from scorer.teams.storage import limits_of
+from scorer.teams.storage import build_upload_limits
 from tests.api.conftest import API, Service, refused
 from tests.api.submissions.tus import TUS, ZIP, begun, checksum, create, head, send, stored
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
@@ -152,7 +152,9 @@ def appender(service: Service, path: str, writer: str, offset: int = 0) -> Appen
         uploads.take_over(session, upload, offset=offset, adds=None, writer=writer)
     life = timedelta(hours=1)
     context = service.context
-    return Appender(begin, context.blobs, upload, writer, offset, life, limits_of(context.settings), context.now)
+    return Appender(
+        begin, context.blobs, upload, writer, offset, life, build_upload_limits(context.settings), context.now
+    )
 
 
 async def torn(*pieces: bytes) -> AsyncIterator[bytes]:
@@ -276,7 +278,7 @@ def test_a_piece_with_a_wrong_checksum_is_not_stored(service: Service, slug: str
 
 def test_a_piece_with_a_checksum_can_be_longer_than_a_part(service: Service) -> None:
     slug = service.competition(image_count=500, image_size=64)
-    content = zip_of(noise_images(9, 500, 64))
+    content = make_zip(noise_images(9, 500, 64))
     assert len(content) > upload_bytes.PART_BYTES
     path = begun(service, slug, content)
     wrong = content[:-1] + bytes([content[-1] ^ 1])
@@ -298,17 +300,17 @@ def test_a_piece_with_a_checksum_counts_at_its_end(
     async def broken() -> AsyncIterator[bytes]:
         for start in range(0, 1000, 50):
             yield ZIP[start : start + 50]
-            assert head_of(service, path) == 0, "nothing counts before the checksum is verified"
+            assert load_received_bytes(service, path) == 0, "nothing counts before the checksum is verified"
         raise ConnectionResetError
 
-    def head_of(service: Service, path: str) -> int:
+    def load_received_bytes(service: Service, path: str) -> int:
         with service.context.sessions() as session:
             return session.get_one(Upload, path.rpartition("/")[2]).received
 
     cut = appender(service, path, "a writer")
     with pytest.raises(ConnectionResetError):
         anyio.run(cut.append_whole, broken(), "sha1", hashlib.sha1(ZIP[:1000]).digest())
-    assert (head_of(service, path), stored(service, "uploads")) == (0, [])
+    assert (load_received_bytes(service, path), stored(service, "uploads")) == (0, [])
     piece = ZIP[:1000]
     first = send(service, path, 0, piece, Upload_Checksum=checksum("sha256", piece))
     assert (first.status_code, first.headers["upload-offset"]) == (204, "1000")
@@ -319,7 +321,7 @@ def test_a_piece_with_a_checksum_counts_at_its_end(
 
 
 def test_the_zip_is_checked_once_with_the_last_byte(service: Service, slug: str) -> None:
-    wrong = zip_of(noise_images(1, 7))
+    wrong = make_zip(noise_images(1, 7))
     path = begun(service, slug, wrong, Idempotency_Key="k")
     problem = refused(send(service, path, 0, wrong), 422, "wrong-count")
     again = refused(send(service, path, len(wrong), b""), 422, "wrong-count")
@@ -496,7 +498,7 @@ def test_direct_and_resumable_uploads_share_idempotency_keys(service: Service, s
     assert head(service, path).headers["kennel-submission"] == made
     assert send(service, path, len(ZIP), b"").headers["kennel-submission"] == made
     refused(create(service, slug, len(ZIP) - 1, Idempotency_Key="once", Upload_Metadata="note"), 409, "key-reused")
-    other = service.call("ada", "POST", direct, content=zip_of(noise_images(10)), headers=once)
+    other = service.call("ada", "POST", direct, content=make_zip(noise_images(10)), headers=once)
     refused(other, 409, "key-reused")
     same = service.call("ada", "POST", direct, content=ZIP, headers=once)
     assert same.json()["id"] == made
@@ -507,7 +509,7 @@ def test_a_key_with_other_bytes_is_refused_without_a_length(service: Service, sl
     direct = f"/competitions/{slug}/submissions"
     once = {"Idempotency-Key": "once"}
     assert service.call("ada", "POST", direct, content=ZIP, headers=once).status_code == 202
-    other = service.call("ada", "POST", direct, content=iter([zip_of(noise_images(10))]), headers=once)
+    other = service.call("ada", "POST", direct, content=iter([make_zip(noise_images(10))]), headers=once)
     refused(other, 409, "key-reused")
     assert len(stored(service, "submissions")) == 1
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from api.http.request_bodies import MAX_FILES_OF_AN_ACCOUNT
+from api.http.request_bodies import MAX_FILES_PER_ACCOUNT
 from scorer.db.tables import Submission
 from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import API, Service, refused
 from tests.api.submissions.tus import stored
-from tests.factories import make_spec, noise_images, zip_of
+from tests.factories import make_spec, make_zip, noise_images
 from tests.lost_acknowledgement import lost_acknowledgement
 
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -53,8 +53,8 @@ def bomb() -> bytes:
     [
         (b"this is no zip", "not-a-zip"),
         (b"", "not-a-zip"),
-        (encrypted(zip_of(noise_images(1))), "encrypted"),
-        (zip_of(noise_images(1, 7)), "wrong-count"),
+        (encrypted(make_zip(noise_images(1))), "encrypted"),
+        (make_zip(noise_images(1, 7)), "wrong-count"),
         (with_names([f"{number}.jpg" for number in range(8)]), "wrong-names"),
         (bomb(), "zip-bomb"),
     ],
@@ -64,7 +64,7 @@ def test_simple_faults_are_refused_immediately(service: Service, content: bytes,
     where = service.competition(daily_limit=1)
     refused(service.submit("ada", where, content), 422, slug)
     assert stored(service, "submissions") == []
-    assert service.submit("ada", where, zip_of(noise_images(9))).status_code == 202, "the refused upload uses no slot"
+    assert service.submit("ada", where, make_zip(noise_images(9))).status_code == 202, "the refused upload uses no slot"
 
 
 @pytest.mark.parametrize("minutes", [-2, 2])
@@ -78,16 +78,16 @@ def test_a_server_with_a_wrong_clock_accepts_no_entries(
     with monkeypatch.context() as patch:
         patch.setattr(clock, lambda: datetime.now(UTC) + timedelta(minutes=minutes))
         for competition in (slug, other):
-            refused(service.submit("ada", competition, zip_of(noise_images(9))), 503, "wrong-clock")
+            refused(service.submit("ada", competition, make_zip(noise_images(9))), 503, "wrong-clock")
         headers = {"Tus-Resumable": "1.0.0", "Upload-Length": "1000"}
         begun = service.call("ada", "POST", f"/competitions/{slug}/uploads", headers=headers)
         refused(begun, 503, "wrong-clock")
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
 
 
 def test_the_response_to_an_upload_has_its_location(service: Service) -> None:
     slug = service.competition()
-    answer = service.submit("ada", slug, zip_of(noise_images(9)), file_name="my entry.zip")
+    answer = service.submit("ada", slug, make_zip(noise_images(9)), file_name="my entry.zip")
     assert answer.status_code == 202
     assert answer.headers["location"] == f"{API}/submissions/{answer.json()['id']}"
     assert answer.json() == {"id": answer.json()["id"], "status": "received", "queue_position": 1}
@@ -96,7 +96,7 @@ def test_the_response_to_an_upload_has_its_location(service: Service) -> None:
 
 def test_the_response_names_ignored_files(service: Service) -> None:
     slug = service.competition()
-    content = BytesIO(zip_of(noise_images(9)))
+    content = BytesIO(make_zip(noise_images(9)))
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr("._0.png", b"")
         archive.writestr(".ipynb_checkpoints/0-checkpoint.png", b"")
@@ -111,7 +111,7 @@ def test_the_response_names_ignored_files(service: Service) -> None:
 def test_an_upload_needs_a_valid_token(service: Service) -> None:
     slug = service.competition()
     path = f"/competitions/{slug}/submissions"
-    answer = service.call(None, "POST", path, content=zip_of(noise_images(9)))
+    answer = service.call(None, "POST", path, content=make_zip(noise_images(9)))
     refused(answer, 401, "no-token")
     assert answer.headers["www-authenticate"] == "Bearer"
     wrong = service.http.post(f"{API}{path}", content=b"", headers={"Authorization": "Bearer wrong"})
@@ -130,7 +130,7 @@ def test_a_zip_over_the_possible_size_is_refused_early(service: Service) -> None
 
 def test_the_refusal_of_a_form_shows_a_working_command(service: Service) -> None:
     slug = service.competition()
-    form = {"file": ("entry.zip", zip_of(noise_images(9)))}
+    form = {"file": ("entry.zip", make_zip(noise_images(9)))}
     problem = refused(service.call("ada", "POST", f"/competitions/{slug}/submissions", files=form), 422, "not-a-form")
     assert "curl" in problem["title"]
 
@@ -138,18 +138,18 @@ def test_the_refusal_of_a_form_shows_a_working_command(service: Service) -> None
 def test_nobody_can_enter_before_the_start_or_after_the_close(service: Service) -> None:
     now = datetime.now(UTC)
     later = service.competition(opens_at=now + timedelta(days=1))
-    refused(service.submit("ada", later, zip_of(noise_images(9))), 404, "no-competition")
-    refused(service.submit("organizer", later, zip_of(noise_images(9))), 409, "not-open")
+    refused(service.submit("ada", later, make_zip(noise_images(9))), 404, "no-competition")
+    refused(service.submit("organizer", later, make_zip(noise_images(9))), 409, "not-open")
     over = service.competition(opens_at=now - timedelta(days=9), closes_at=now - timedelta(minutes=1))
     for who in ("ada", "organizer"):
-        refused(service.submit(who, over, zip_of(noise_images(9))), 409, "closed")
-    assert service.submit("organizer", over, zip_of(noise_images(9)), benchmark="A line").status_code == 202
+        refused(service.submit(who, over, make_zip(noise_images(9))), 409, "closed")
+    assert service.submit("organizer", over, make_zip(noise_images(9)), benchmark="A line").status_code == 202
 
 
 def test_parallel_posts_do_not_exceed_the_daily_limit(service: Service) -> None:
     slug = service.competition(daily_limit=3, pending_limit=100)
-    content = zip_of(noise_images(9))
-    with ThreadPoolExecutor(MAX_FILES_OF_AN_ACCOUNT) as pool:  # more parallel files of an account are refused
+    content = make_zip(noise_images(9))
+    with ThreadPoolExecutor(MAX_FILES_PER_ACCOUNT) as pool:  # more parallel files of an account are refused
         answers = list(pool.map(lambda _: service.submit("ada", slug, content), range(24)))
     assert [answer.status_code for answer in answers].count(202) == 3
     late = [answer for answer in answers if answer.status_code != 202]
@@ -161,12 +161,12 @@ def test_parallel_posts_do_not_exceed_the_daily_limit(service: Service) -> None:
 
 def test_the_number_of_pending_entries_is_limited(service: Service) -> None:
     slug = service.competition(pending_limit=1)
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
-    second = service.submit("ada", slug, zip_of(noise_images(9)))
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
+    second = service.submit("ada", slug, make_zip(noise_images(9)))
     refused(second, 429, "pending-limit")
     assert second.headers["retry-after"] == str(RETRY_AFTER_SECONDS)
     service.run_jobs()
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
 
 
 def test_a_repeated_request_returns_the_same_submission(service: Service) -> None:
@@ -176,7 +176,7 @@ def test_a_repeated_request_returns_the_same_submission(service: Service) -> Non
             "ada",
             "POST",
             f"/competitions/{slug}/submissions",
-            content=zip_of(noise_images(9)),
+            content=make_zip(noise_images(9)),
             headers={"Idempotency-Key": "once"},
         )
         for _ in range(2)
@@ -187,7 +187,7 @@ def test_a_repeated_request_returns_the_same_submission(service: Service) -> Non
 
 def test_only_the_team_and_organizers_see_a_submission(service: Service) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(9))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(9))).json()
     path = f"/submissions/{entry['id']}"
     assert service.call("ada", "GET", path).status_code == 200
     assert service.call("organizer", "GET", path).status_code == 200
@@ -198,7 +198,7 @@ def test_only_the_team_and_organizers_see_a_submission(service: Service) -> None
 
 def test_only_organizers_can_organize(service: Service) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(9))).json()["id"]
+    entry = service.submit("ada", slug, make_zip(noise_images(9))).json()["id"]
     attempts = [
         ("POST", "/competitions", {}),
         ("POST", f"/competitions/{slug}/tracks/public/preparation", None),
@@ -217,7 +217,7 @@ def test_the_error_of_a_broken_reference_set_names_the_file(service: Service) ->
     slug = service.competition()
     broken = BytesIO()
     with zipfile.ZipFile(broken, "w") as archive:
-        archive.writestr("good.png", zipfile.ZipFile(BytesIO(zip_of(noise_images(1)))).read("00000.png"))
+        archive.writestr("good.png", zipfile.ZipFile(BytesIO(make_zip(noise_images(1)))).read("00000.png"))
         archive.writestr("torn.png", b"\x89PNG\r\n\x1a\n")
     attached = service.call("organizer", "PUT", f"/competitions/{slug}/references/train", content=broken.getvalue())
     assert attached.status_code == 200
@@ -226,7 +226,7 @@ def test_the_error_of_a_broken_reference_set_names_the_file(service: Service) ->
     preparation = service.call("organizer", "GET", f"/competitions/{slug}/tracks/public/preparation").json()
     assert preparation["state"] == "failed"
     assert "torn.png" in preparation["error"]
-    assert service.submit("ada", slug, zip_of(noise_images(9))).json()["type"] == "urn:kennel:problem:not-ready"
+    assert service.submit("ada", slug, make_zip(noise_images(9))).json()["type"] == "urn:kennel:problem:not-ready"
 
 
 def test_participants_cannot_see_a_draft(service: Service) -> None:
@@ -244,7 +244,7 @@ def test_a_change_opens_a_draft(service: Service) -> None:
     opened = {"opens_at": (now - timedelta(hours=1)).isoformat()}
     refused(service.call("ada", "PATCH", path, json=opened), 403, "wrong-role")
     assert service.call("organizer", "PATCH", path, json=opened).json()["missing"] == []
-    assert service.submit("ada", draft, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", draft, make_zip(noise_images(9))).status_code == 202
     wrong = {"closes_at": (now - timedelta(days=1)).isoformat()}
     refused(service.call("organizer", "PATCH", path, json=wrong), 422, "bad-times")
 
@@ -254,18 +254,18 @@ def test_a_request_can_be_repeated_after_the_close(service: Service) -> None:
     now = datetime.now(UTC)
     path = f"/competitions/{slug}/submissions"
     once = {"Idempotency-Key": "once"}
-    first = service.call("ada", "POST", path, content=zip_of(noise_images(9)), headers=once)
+    first = service.call("ada", "POST", path, content=make_zip(noise_images(9)), headers=once)
     change = {"closes_at": (now - timedelta(hours=1)).isoformat()}
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=change).status_code == 200
-    again = service.call("ada", "POST", path, content=zip_of(noise_images(9)), headers=once)
+    again = service.call("ada", "POST", path, content=make_zip(noise_images(9)), headers=once)
     assert again.json()["id"] == first.json()["id"]
 
 
 def test_names_of_teams_and_benchmarks_never_collide(service: Service) -> None:
     slug = service.competition()
-    assert service.entered("ada", slug, zip_of(noise_images(9)))["team"] == "Ada"
+    assert service.entered("ada", slug, make_zip(noise_images(9)))["team"] == "Ada"
     for _ in range(2):
-        line = service.entered("organizer", slug, zip_of(noise_images(9)), benchmark="Ada")
+        line = service.entered("organizer", slug, make_zip(noise_images(9)), benchmark="Ada")
         assert line["team"] == "Ada (benchmark)"
 
 
@@ -302,7 +302,11 @@ def test_an_unreadable_body_is_refused_as_documented(service: Service, body: byt
 def test_a_file_name_with_a_line_break_is_refused(service: Service, name: str) -> None:
     slug = service.competition()
     answer = service.call(
-        "ada", "POST", f"/competitions/{slug}/submissions", params={"file_name": name}, content=zip_of(noise_images(9))
+        "ada",
+        "POST",
+        f"/competitions/{slug}/submissions",
+        params={"file_name": name},
+        content=make_zip(noise_images(9)),
     )
     refused(answer, 422, "bad-file-name")
     upload = service.call("ada", "POST", f"/competitions/{slug}/uploads", json={"length": 9, "file_name": name})
@@ -327,14 +331,14 @@ def test_a_blob_stays_if_the_broker_accepts_no_message(service: Service, monkeyp
         raise RuntimeError("no broker")
 
     monkeypatch.setattr(service.app.state.broker, "send_task", broken)
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
     assert len(stored(service, "submissions")) == 1
 
 
 def test_an_accepted_zip_stays_if_its_commit_is_not_acknowledged(service: Service) -> None:
     """In a failover, the row can exist although COMMIT raised an error. Without its zip, scoring would fail."""
     slug = service.competition()
-    content = zip_of(noise_images(10))
+    content = make_zip(noise_images(10))
     headers = {"Idempotency-Key": "once"}
     with lost_acknowledgement(Submission) as lost:
         answer = service.call("ada", "POST", f"/competitions/{slug}/submissions", content=content, headers=headers)

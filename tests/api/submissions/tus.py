@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import API, Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 TUS = {"Tus-Resumable": "1.0.0"}
-ZIP = zip_of(noise_images(9))
+ZIP = make_zip(noise_images(9))
 
 
 def create(service: Service, slug: str, length: int, who: str = "ada", **headers: str) -> Any:

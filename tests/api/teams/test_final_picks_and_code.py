@@ -17,7 +17,7 @@ from scorer.db.tables import Account
 from scorer.evidence.code_uploads import MAX_CODE_BYTES
 from tests.api.conftest import Service, audit_entries, refused
 from tests.api.submissions.tus import stored
-from tests.factories import NOTEBOOK, code_zip, noise_images, zip_of
+from tests.factories import NOTEBOOK, code_zip, make_zip, noise_images
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
@@ -82,7 +82,7 @@ def test_the_team_and_organizers_see_the_sprite_sheet(service: Service) -> None:
 
 def test_an_unchecked_entry_has_no_sprite_sheet(service: Service) -> None:
     slug = service.competition()
-    entry = service.entered("ada", slug, zip_of(noise_images(10)))
+    entry = service.entered("ada", slug, make_zip(noise_images(10)))
     assert entry["sprite"] is None
     refused(service.call("ada", "GET", f"/submissions/{entry['id']}/sprite"), 404, "no-sprite")
 
@@ -127,7 +127,7 @@ def test_only_own_entries_with_a_possible_score_can_be_picked(
     own = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11, 12)]
     elsewhere = service.scored("ada", other, noise_images(13))["id"]
     foreign = service.scored("bob", slug, noise_images(14))["id"]
-    rejected = service.submit("ada", slug, zip_of(noise_images(1, 8, 32))).json()["id"]
+    rejected = service.submit("ada", slug, make_zip(noise_images(1, 8, 32))).json()["id"]
     service.run_jobs()
     refused(service.call("ada", "PUT", path, json={"submissions": own}), 422, "too-many-picks")
     faults = {}
@@ -144,7 +144,7 @@ def test_an_entry_of_the_last_minute_can_be_picked_while_it_waits(service: Servi
     slug = service.competition()
     path = f"/competitions/{slug}/picks"
     first = service.scored("ada", slug, noise_images(10))["id"]
-    waiting = [service.submit("ada", slug, zip_of(noise_images(seed, 8, size))).json()["id"] for seed, size in LAST]
+    waiting = [service.submit("ada", slug, make_zip(noise_images(seed, 8, size))).json()["id"] for seed, size in LAST]
     service.close(slug, ago=timedelta(0))  # uploads can still finish in the grace period
     picked = service.call("ada", "PUT", path, json={"submissions": waiting})
     assert picked.status_code == 200, picked.text
@@ -166,7 +166,7 @@ def test_a_team_with_a_cancelled_pick_is_ranked_by_its_best(service: Service) ->
     slug = service.competition()
     path = f"/competitions/{slug}/picks"
     first = service.scored("ada", slug, noise_images(10))["id"]
-    waiting = service.submit("ada", slug, zip_of(noise_images(11))).json()["id"]
+    waiting = service.submit("ada", slug, make_zip(noise_images(11))).json()["id"]
     assert service.call("ada", "PUT", path, json={"submissions": [waiting]}).status_code == 200
     assert service.call("ada", "POST", f"/submissions/{waiting}/cancel").status_code == 200
     seen = service.call("ada", "GET", path).json()
@@ -178,7 +178,7 @@ def test_a_team_with_a_cancelled_pick_is_ranked_by_its_best(service: Service) ->
 def test_picks_are_checked_against_concurrent_changes(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """An organizer can lower the number of picks while a request waits."""
     slug = service.competition(final_picks=2)
-    entered = [service.submit("ada", slug, zip_of(noise_images(seed))).json()["id"] for seed in (10, 11)]
+    entered = [service.submit("ada", slug, make_zip(noise_images(seed))).json()["id"] for seed in (10, 11)]
     lock_competition = competitions.lock_competition
 
     def meanwhile(session: Session, of: str, *, share: bool) -> None:
@@ -260,7 +260,7 @@ def test_code_can_be_replaced_until_the_close(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "slug_of_problem"),
+    ("content", "problem_slug"),
     [
         (b"", "not-code"),
         (b"import torch", "not-code"),
@@ -270,11 +270,11 @@ def test_code_can_be_replaced_until_the_close(service: Service) -> None:
         (b"PK\3\4 and nothing more", "not-a-zip"),
     ],
 )
-def test_code_that_is_not_a_zip_or_notebook_is_refused(service: Service, content: bytes, slug_of_problem: str) -> None:
+def test_code_that_is_not_a_zip_or_notebook_is_refused(service: Service, content: bytes, problem_slug: str) -> None:
     slug = service.competition()
     entry = service.scored("ada", slug, noise_images(10))
     before = stored(service, "submissions")
-    refused(service.call("ada", "PUT", f"/submissions/{entry['id']}/code", content=content), 422, slug_of_problem)
+    refused(service.call("ada", "PUT", f"/submissions/{entry['id']}/code", content=content), 422, problem_slug)
     assert stored(service, "submissions") == before
 
 
@@ -301,7 +301,7 @@ def test_only_the_team_can_attach_code(service: Service) -> None:
 def test_late_entries_are_refused_by_default(service: Service) -> None:
     slug = service.competition()
     service.close(slug)
-    refused(service.submit("ada", slug, zip_of(noise_images(10))), 409, "closed")
+    refused(service.submit("ada", slug, make_zip(noise_images(10))), 409, "closed")
 
 
 def test_late_entries_have_their_own_board_and_no_private_track(service: Service) -> None:
@@ -355,12 +355,12 @@ def test_late_entries_have_their_own_limits(service: Service) -> None:
     service.scored("ada", slug, noise_images(10))
     service.close(slug, ago=timedelta(seconds=1))
     assert service.scored("ada", slug, noise_images(11))["late"] is True
-    refused(service.submit("ada", slug, zip_of(noise_images(12))), 429, "daily-limit")
+    refused(service.submit("ada", slug, make_zip(noise_images(12))), 429, "daily-limit")
     service.change(slug, closes_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
-    refused(service.submit("ada", slug, zip_of(noise_images(13))), 429, "daily-limit")
+    refused(service.submit("ada", slug, make_zip(noise_images(13))), 429, "daily-limit")
     with service.context.sessions.begin() as session:
         session.execute(text("UPDATE submissions SET accepted_at = accepted_at - interval '2 days' WHERE NOT late"))
-    assert service.submit("ada", slug, zip_of(noise_images(13))).status_code == 202, "the late entry does not count"
+    assert service.submit("ada", slug, make_zip(noise_images(13))).status_code == 202, "the late entry does not count"
 
 
 def test_a_late_entry_cannot_be_picked(service: Service) -> None:

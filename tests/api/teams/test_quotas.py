@@ -17,7 +17,7 @@ from scorer.jobs.broker import transaction
 from scorer.lifecycle import Queue
 from tests.api.conftest import API, Service, refused
 from tests.api.teams.membership import join
-from tests.factories import let_time_pass, noise_images, zip_of
+from tests.factories import let_time_pass, make_zip, noise_images
 from tests.http_server import serve
 from worker.dispatch import run_next
 from worker.runtime.context import WorkerContext
@@ -40,7 +40,7 @@ def cancel(service: Service, entry: Any, who: str = "ada") -> Any:
 
 def submitted(service: Service, slug: str, who: str = "ada") -> Any:
     """Submit an entry that waits for its check."""
-    answer = service.submit(who, slug, zip_of(noise_images(9)))
+    answer = service.submit(who, slug, make_zip(noise_images(9)))
     assert answer.status_code == 202, answer.text
     return answer.json()
 
@@ -82,7 +82,7 @@ def test_limits_are_shown_with_the_time_of_the_next_entry(service: Service) -> N
     assert (full["used_today"], full["remaining_today"], full["pending"]) == (2, 0, 2)
     assert full["refusal"] == "daily-limit"
     assert full["next_entry_at"] == full["resets_at"]
-    refused(service.submit("ada", slug, zip_of(noise_images(9))), 429, "daily-limit")
+    refused(service.submit("ada", slug, make_zip(noise_images(9))), 429, "daily-limit")
     assert limits(service, slug, "bob")["used_today"] == 0
     refused(service.call(None, "GET", f"/competitions/{slug}/limits"), 401, "no-token")
 
@@ -112,12 +112,12 @@ def test_limits_are_per_team_and_utc_day(service: Service) -> None:
     slug = service.competition(daily_limit=1)
     join(service, slug, "ada", "bob")
     submitted(service, slug, "bob")
-    refused(service.submit("ada", slug, zip_of(noise_images(9))), 429, "daily-limit")
+    refused(service.submit("ada", slug, make_zip(noise_images(9))), 429, "daily-limit")
     with service.context.sessions.begin() as session:
         start = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
         session.execute(text(f"UPDATE submissions SET accepted_at = {start} - interval '1 microsecond'"))
     assert limits(service, slug)["used_today"] == 0
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
 
 
 # Cancelling
@@ -186,7 +186,7 @@ def test_only_the_team_can_cancel_an_entry(service: Service) -> None:
     refused(cancel(service, entry, "eve"), 404, "no-submission")
     refused(cancel(service, entry, "organizer"), 403, "not-yours")
     assert cancel(service, entry, "bob").status_code == 200
-    line = service.submit("organizer", slug, zip_of(noise_images(9)), benchmark="Line").json()
+    line = service.submit("organizer", slug, make_zip(noise_images(9)), benchmark="Line").json()
     assert cancel(service, line, "organizer").status_code == 200
 
 
@@ -245,16 +245,16 @@ async def crowd(address: str, slug: str, tokens: list[str], content: bytes) -> l
 
 def test_two_hundred_parallel_posts_leave_exactly_the_limit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        request_bodies, "MAX_FILES_OF_AN_ACCOUNT", CROWD
+        request_bodies, "MAX_FILES_PER_ACCOUNT", CROWD
     )  # otherwise other limits would refuse most posts
-    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_OF_AN_ACCOUNT", CROWD)
+    monkeypatch.setattr(concurrent_requests, "MAX_REQUESTS_PER_ACCOUNT", CROWD)
     slug = service.competition(daily_limit=5, pending_limit=100)
     join(service, slug, "ada", "bob")
     cancelled = submitted(service, slug)
     assert cancel(service, cancelled).status_code == 200
     team = [service.tokens[who] for who in ("ada", "bob")]
     with serve(service.app) as address:
-        answers = asyncio.run(crowd(address, slug, team, zip_of(noise_images(9))))
+        answers = asyncio.run(crowd(address, slug, team, make_zip(noise_images(9))))
     assert Counter(answer.status_code for answer in answers) == {202: 5, 429: CROWD - 5}
     late = [answer for answer in answers if answer.status_code == 429]
     assert {answer.json()["type"] for answer in late} == {"urn:kennel:problem:daily-limit"}

@@ -18,17 +18,17 @@ from scorer.db.tables import Account, Competition, Submission, Upload
 from scorer.submissions import upload_bytes
 from scorer.submissions.upload_reservations import RESERVED_FOR
 from scorer.teams import storage
-from scorer.teams.storage import SHARE, limits_of
+from scorer.teams.storage import SHARE, build_upload_limits
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import API, Service, limited, refused
 from tests.api.submissions.tus import ZIP, begun, checksum, create, head, send, stored
 from tests.api.teams.membership import join
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.sql_statements import counted_statements
 
 __all__ = ["terminal"]  # pytest finds the fixture by its name in this module
 pytestmark = pytest.mark.usefixtures("one_day")
-SECOND = zip_of(noise_images(11))
+SECOND = make_zip(noise_images(11))
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_competition_has_a_quota_and_organizers_see_the_largest_teams(
     limited(service, monkeypatch, max_competition_bytes=len(ZIP) + len(SECOND), max_team_bytes=None)
     service.submit("ada", slug, ZIP)
     service.submit("organizer", slug, SECOND, benchmark="Held out")
-    refused(service.submit("bob", slug, zip_of(noise_images(12))), 409, "competition-storage")
+    refused(service.submit("bob", slug, make_zip(noise_images(12))), 409, "competition-storage")
     seen = service.call("organizer", "GET", f"/competitions/{slug}/storage").json()
     assert seen["largest_teams"][0]["stored_bytes"] >= seen["largest_teams"][1]["stored_bytes"]
     assert sorted(team["team"] for team in seen["largest_teams"]) == ["Ada", "Held out"]
@@ -199,7 +199,7 @@ def test_announced_uploads_reserve_a_share_of_the_free_bytes(service: Service, s
 
 
 def test_two_transactions_do_not_reserve_the_same_bytes(service: Service, slug: str) -> None:
-    limits = replace(limits_of(service.context.settings), competition=100)
+    limits = replace(build_upload_limits(service.context.settings), competition=100)
 
     def take(session: Session) -> None:
         competition = session.query(Competition).filter_by(slug=slug).one()

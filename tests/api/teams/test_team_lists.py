@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from api.competitions.announcements.pages import NAMESPACE
 from scorer.db.tables import AuditEntry, CodeRequest, Delivery, Mail, Submission
 from tests.api.cli_runner import CliTerminal, terminal
-from tests.api.conftest import Service, slug_of
+from tests.api.conftest import Service, read_problem
 from tests.factories import NOTEBOOK, noise_images
 
 __all__ = ["terminal"]
@@ -34,7 +34,7 @@ def subjects(service: Service, who: str) -> list[str]:
     return [notice["subject"] for notice in service.call(who, "GET", "/notices").json()["notices"]]
 
 
-def teams_of(service: Service, slug: str, **params: Any) -> list[Any]:
+def fetch_teams(service: Service, slug: str, **params: Any) -> list[Any]:
     listed: list[Any] = service.call("organizer", "GET", f"/competitions/{slug}/teams", params=params).json()["teams"]
     return listed
 
@@ -60,7 +60,7 @@ def test_announcements_reach_all_participants(service: Service, slug: str) -> No
         session.query(Submission).one().account.email = "ada@example.org"
     assert service.browse("ada", "POST", "/webhooks", json={"url": "https://hooks.example.org/a"}).status_code == 201
     news = {"title": "The close has moved", "text": "It is *Friday*."}
-    assert slug_of(service.call("rita", "POST", path, json=news)) == (403, "wrong-role")
+    assert read_problem(service.call("rita", "POST", path, json=news)) == (403, "wrong-role")
     assert service.call("organizer", "POST", path, json=news | {"text": " "}).status_code == 422
     made = service.call("organizer", "POST", path, json=news)
     assert made.status_code == 201, made.text
@@ -90,19 +90,19 @@ def test_a_draft_has_no_announcements(service: Service) -> None:
     draft = service.competition(opens_at=None)
     news = {"title": "The close has moved", "text": "It is *Friday*."}
     refused = service.call("organizer", "POST", f"/competitions/{draft}/announcements", json=news)
-    assert slug_of(refused) == (409, "not-open")
+    assert read_problem(refused) == (409, "not-open")
     assert service.http.get(f"/competitions/{draft}/announcements.atom").status_code == 404
 
 
 def test_a_message_to_a_team_stays_on_record(service: Service, slug: str) -> None:
     for who, seed in (("ada", 10), ("bob", 11)):
         service.scored(who, slug, noise_images(seed))
-    ada, bob = teams_of(service, slug)
+    ada, bob = fetch_teams(service, slug)
     path = f"/competitions/{slug}/teams/{ada['id']}/messages"
-    assert slug_of(service.call("ada", "POST", path, json={"text": "Hi."})) == (403, "wrong-role")
+    assert read_problem(service.call("ada", "POST", path, json={"text": "Hi."})) == (403, "wrong-role")
     assert service.call("organizer", "POST", path, json={"text": "Which data?"}).status_code == 201
     unknown = service.call("organizer", "POST", f"/competitions/{slug}/teams/999999/messages", json={"text": "Hi."})
-    assert slug_of(unknown) == (404, "no-team")
+    assert read_problem(unknown) == (404, "no-team")
     assert subjects(service, "ada")[0] == "A competition: message to Ada"
     assert "A competition: message to Ada" not in subjects(service, "bob")
     own = f"/competitions/{slug}/team/messages"
@@ -118,7 +118,7 @@ def test_a_message_to_a_team_stays_on_record(service: Service, slug: str) -> Non
     proposed = service.call("bob", "POST", f"/competitions/{slug}/team/invitations", json={"team": "Ada"})
     answer = f"/competitions/{slug}/invitations/{proposed.json()['id']}/answer"
     assert service.call("ada", "PUT", answer, json={"accept": True}).status_code == 200
-    (merged,) = teams_of(service, slug)
+    (merged,) = fetch_teams(service, slug)
     assert (merged["id"], merged["submissions"]) == (bob["id"], 2)
     assert [member["handle"] for member in merged["members"]] == ["bob", "ada"]
     assert [message["text"] for message in service.call("bob", "GET", own).json()["messages"]] == ["Which data?"]
@@ -128,13 +128,13 @@ def test_code_can_be_requested_after_the_close(service: Service, slug: str) -> N
     entry = service.scored("ada", slug, noise_images(10))["id"]
     code, wanted = f"/submissions/{entry}/code", f"/submissions/{entry}/code-request"
     service.close(slug)
-    assert slug_of(service.call("ada", "PUT", code, content=NOTEBOOK)) == (409, "closed")
+    assert read_problem(service.call("ada", "PUT", code, content=NOTEBOOK)) == (409, "closed")
     until = datetime.now(UTC) + timedelta(days=3)
     body = {"until": until.isoformat(), "text": "The training script, please."}
-    assert slug_of(service.call("rita", "PUT", wanted, json=body)) == (403, "wrong-role")
-    assert slug_of(service.call("ada", "PUT", wanted, json=body)) == (403, "wrong-role")
+    assert read_problem(service.call("rita", "PUT", wanted, json=body)) == (403, "wrong-role")
+    assert read_problem(service.call("ada", "PUT", wanted, json=body)) == (403, "wrong-role")
     past = body | {"until": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()}
-    assert slug_of(service.call("organizer", "PUT", wanted, json=past)) == (422, "bad-deadline")
+    assert read_problem(service.call("organizer", "PUT", wanted, json=past)) == (422, "bad-deadline")
     assert service.call("organizer", "PUT", wanted, json=body).status_code == 200
     assert subjects(service, "ada")[0].startswith("A competition: code requested for")
     view = service.call("ada", "GET", f"/submissions/{entry}").json()
@@ -148,16 +148,16 @@ def test_code_can_be_requested_after_the_close(service: Service, slug: str) -> N
                 until=datetime.now(UTC) - timedelta(seconds=1), text="", author_id=1, created_at=datetime.now(UTC),
             )
         )  # fmt: skip
-    assert slug_of(service.call("ada", "PUT", code, content=NOTEBOOK)) == (409, "closed")
+    assert read_problem(service.call("ada", "PUT", code, content=NOTEBOOK)) == (409, "closed")
 
 
 def test_a_ruling_can_cover_all_entries_of_a_team(service: Service, slug: str) -> None:
     entries = [service.scored("ada", slug, noise_images(seed))["id"] for seed in (10, 11)]
     other = service.scored("bob", slug, noise_images(12))["id"]
-    ada, _ = teams_of(service, slug)
+    ada, _ = fetch_teams(service, slug)
     path = f"/competitions/{slug}/teams/{ada['id']}/rulings"
     ruling = {"kind": "disqualify", "reason": "Two accounts of one person."}
-    assert slug_of(service.call("rita", "POST", path, json=ruling)) == (403, "wrong-role")
+    assert read_problem(service.call("rita", "POST", path, json=ruling)) == (403, "wrong-role")
     made = service.call("organizer", "POST", path, json=ruling)
     assert [ruling_view["kind"] for ruling_view in made.json()] == ["disqualify"] * 2
     board = service.call(None, "GET", f"/competitions/{slug}/leaderboard").json()
@@ -168,9 +168,9 @@ def test_a_ruling_can_cover_all_entries_of_a_team(service: Service, slug: str) -
         rulings = service.call("organizer", "GET", f"/submissions/{entry}/rulings").json()["rulings"]
         assert len(rulings) == number
     service.call("eve", "POST", f"/competitions/{slug}/teams", json={"name": "Nothing submitted"})
-    (empty,) = teams_of(service, slug, search="eve")
+    (empty,) = fetch_teams(service, slug, search="eve")
     path = f"/competitions/{slug}/teams/{empty['id']}/rulings"
-    assert slug_of(service.call("organizer", "POST", path, json=ruling)) == (409, "no-entries")
+    assert read_problem(service.call("organizer", "POST", path, json=ruling)) == (409, "no-entries")
     assert subjects(service, "eve") == []
 
 
@@ -179,8 +179,8 @@ def test_lists_for_organizers_name_members_and_entries(service: Service, slug: s
     label = f"/competitions/{slug}/submissions/{entry}/label"
     service.call("organizer", "PUT", label, json={"label": "legitimate"})
     service.call("bob", "POST", f"/competitions/{slug}/teams", json={"name": "=Short Leash"})
-    assert [team["name"] for team in teams_of(service, slug, search="BOB")] == ["=Short Leash"]
-    assert [team["name"] for team in teams_of(service, slug, limit=1)] == ["Ada"]
+    assert [team["name"] for team in fetch_teams(service, slug, search="BOB")] == ["=Short Leash"]
+    assert [team["name"] for team in fetch_teams(service, slug, limit=1)] == ["Ada"]
     answer = service.call("organizer", "GET", f"/competitions/{slug}/teams", params={"format": "csv"})
     lines = list(csv.DictReader(io.StringIO(answer.text)))
     assert [(line["team"], line["handle"], line["leads"], line["submissions"]) for line in lines] == [
@@ -229,7 +229,7 @@ def test_the_commands_for_teams(service: Service, slug: str, terminal: CliTermin
         return result.out
 
     assert "News" in run("competition", "announce", slug, "News", "The close stays.")
-    (team,) = teams_of(service, slug)
+    (team,) = fetch_teams(service, slug)
     listed = json.loads(run("team", "list", slug, "--json"))
     assert [(row["team_id"], row["team"], row["handle"]) for row in listed] == [(team["id"], "Ada", "ada")]
     assert run("team", "list", slug, "--format", "csv").startswith("team_id,team,submissions,handle")

@@ -13,7 +13,7 @@ from scorer.db.tables import Account
 from scorer.notifications import webhooks
 from tests.api.conftest import Service, rated, refused
 from tests.api.teams.membership import answer, ask, create, join, members, team
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 pytestmark = pytest.mark.usefixtures("one_day")
 
@@ -54,7 +54,7 @@ def test_the_creator_of_a_team_leads_it(service: Service) -> None:
         "max_size": 5,
         "invitations": [],
     }
-    assert service.entered("ada", slug, zip_of(noise_images(9)))["team"] == "Loose Leash"
+    assert service.entered("ada", slug, make_zip(noise_images(9)))["team"] == "Loose Leash"
     refused(create(service, slug, "ada", "Another"), 409, "in-a-team")
     refused(service.call("bob", "GET", f"/competitions/{slug}/team"), 404, "no-team")
 
@@ -196,7 +196,7 @@ def test_joining_ends_a_team_of_one_unless_it_has_entries(service: Service) -> N
     join(service, slug, "ada", "bob")
     assert members(service, slug, "bob") == ["ada", "bob"]
     refused(answer(service, slug, "eve", dangling), 409, "answered")
-    service.submit("eve", slug, zip_of(noise_images(9)))
+    service.submit("eve", slug, make_zip(noise_images(9)))
     invitation = ask(service, slug, "ada", handle="eve")
     problem = refused(answer(service, slug, "eve", invitation), 409, "has-entries")
     assert "merge" in problem["title"]
@@ -229,14 +229,14 @@ def test_the_size_of_a_team_is_limited(service: Service) -> None:
 def test_members_with_entries_cannot_leave(service: Service) -> None:
     slug = service.competition()
     join(service, slug, "ada", "bob")
-    entry = service.submit("ada", slug, zip_of(noise_images(9))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(9))).json()
     problem = refused(leave(service, slug, "ada"), 409, "has-entries")
     assert "They stay in the team" in problem["title"]
     assert service.call("bob", "GET", f"/submissions/{entry['id']}").status_code == 200
     assert leave(service, slug, "bob").status_code == 204
     refused(leave(service, slug, "bob"), 404, "no-team")
     refused(service.call("bob", "GET", f"/submissions/{entry['id']}"), 404, "no-submission")
-    assert service.entered("bob", slug, zip_of(noise_images(9)))["team"] == "Bob"
+    assert service.entered("bob", slug, make_zip(noise_images(9)))["team"] == "Bob"
 
 
 def test_the_next_member_leads_after_the_leader_leaves(service: Service) -> None:
@@ -272,7 +272,7 @@ def test_merged_teams_share_the_board_lists_and_limits(service: Service) -> None
     seen = service.call("ada", "GET", f"/submissions/{theirs['id']}")
     assert (seen.status_code, seen.json()["team"]) == (200, "Ada")
     assert service.call("bob", "GET", f"/competitions/{slug}/limits").json()["used_today"] == 2
-    assert service.entered("bob", slug, zip_of(noise_images(13)))["team"] == "Ada"
+    assert service.entered("bob", slug, make_zip(noise_images(13)))["team"] == "Ada"
     # A second merge also moves the members who were merged into Ada's team.
     assert answer(service, slug, "ada", ask(service, slug, "eve", team="Ada")).status_code == 200
     assert members(service, slug, "bob") == ["eve", "ada", "bob"]
@@ -312,7 +312,7 @@ def test_only_leaders_propose_merges_with_other_teams(service: Service) -> None:
     refused(ask(service, slug, "bob", team="Eve"), 403, "leader-needed")
     refused(ask(service, slug, "ada", team="Ada"), 409, "same-team")
     refused(ask(service, slug, "ada", team="Nobody"), 404, "no-team")
-    service.submit("organizer", slug, zip_of(noise_images(9)), benchmark="Line")
+    service.submit("organizer", slug, make_zip(noise_images(9)), benchmark="Line")
     refused(ask(service, slug, "ada", team="Line"), 404, "no-team")
     crossing = ask(service, slug, "ada", team="Eve")
     assert answer(service, slug, "ada", invitation).status_code == 200
@@ -337,11 +337,11 @@ def test_a_merge_respects_the_entries_of_one_team(service: Service) -> None:
     slug = service.competition(daily_limit=2, opens_at=today - timedelta(days=1))
     for who in ("ada", "bob"):
         for seed in (10, 11):
-            assert service.submit(who, slug, zip_of(noise_images(seed))).status_code == 202
+            assert service.submit(who, slug, make_zip(noise_images(seed))).status_code == 202
     invitation = ask(service, slug, "ada", team="Bob")
     assert invitation.status_code == 201, "one team could have made 4 entries in 2 days"
     backdate(service, 1)
-    assert service.submit("bob", slug, zip_of(noise_images(12))).status_code == 202
+    assert service.submit("bob", slug, make_zip(noise_images(12))).status_code == 202
     problem = refused(answer(service, slug, "bob", invitation), 409, "too-many-entries")
     tomorrow = today + timedelta(days=1)
     assert "5 entries" in problem["title"]
@@ -352,12 +352,12 @@ def test_a_merge_respects_the_entries_of_one_team(service: Service) -> None:
 def test_todays_entries_of_merged_teams_count_together(service: Service) -> None:
     slug = service.competition(daily_limit=3)
     for who in ("ada", "ada", "bob", "bob"):
-        assert service.submit(who, slug, zip_of(noise_images(10))).status_code == 202
+        assert service.submit(who, slug, make_zip(noise_images(10))).status_code == 202
     assert answer(service, slug, "bob", ask(service, slug, "ada", team="Bob")).status_code == 200
     limits = service.call("bob", "GET", f"/competitions/{slug}/limits").json()
     assert (limits["used_today"], limits["remaining_today"], limits["refusal"]) == (4, 0, "daily-limit")
     for who in ("ada", "bob"):
-        refused(service.submit(who, slug, zip_of(noise_images(11))), 429, "daily-limit")
+        refused(service.submit(who, slug, make_zip(noise_images(11))), 429, "daily-limit")
 
 
 def test_members_cannot_change_after_the_merge_deadline(service: Service) -> None:
@@ -405,7 +405,7 @@ def test_a_parallel_entry_and_acceptance_leave_one_team(service: Service) -> Non
         slug = service.competition()
         invitation = ask(service, slug, "ada", handle="bob")
         with ThreadPoolExecutor(2) as pool:
-            entered = pool.submit(service.submit, "bob", slug, zip_of(noise_images(9)))
+            entered = pool.submit(service.submit, "bob", slug, make_zip(noise_images(9)))
             accepted = pool.submit(answer, service, slug, "bob", invitation)
         assert entered.result().status_code == 202
         assert accepted.result().status_code in {200, 409}
@@ -418,10 +418,10 @@ def test_parallel_entries_and_a_merge_keep_the_limit(service: Service) -> None:
     for _ in range(3):
         slug = service.competition(daily_limit=4)
         for who in ("ada", "bob"):
-            assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
+            assert service.submit(who, slug, make_zip(noise_images(9))).status_code == 202
         invitation = ask(service, slug, "ada", team="Bob")
         with ThreadPoolExecutor(9) as pool:
-            posts = [pool.submit(service.submit, who, slug, zip_of(noise_images(9))) for who in ("ada", "bob") * 4]
+            posts = [pool.submit(service.submit, who, slug, make_zip(noise_images(9))) for who in ("ada", "bob") * 4]
             merged = pool.submit(answer, service, slug, "bob", invitation)
         assert merged.result().status_code == 200
         # Before the merge, each team may have entered 4 times; after it, no more entries are accepted.
@@ -429,5 +429,5 @@ def test_parallel_entries_and_a_merge_keep_the_limit(service: Service) -> None:
         assert used == 2 + [post.result().status_code for post in posts].count(202)
         assert 4 <= used <= 8
         for who in ("ada", "bob"):
-            refused(service.submit(who, slug, zip_of(noise_images(9))), 429, "daily-limit")
+            refused(service.submit(who, slug, make_zip(noise_images(9))), 429, "daily-limit")
         assert members(service, slug, "bob") == ["ada", "bob"]

@@ -104,7 +104,7 @@ def test_only_organizers_can_read_and_choose_thresholds(service: Service) -> Non
             body = {"reason": "x"}
             assert service.call(who, "POST", path(slug, "public") + address, json=body).status_code == status
     with service.context.sessions.begin() as session:
-        state: CompetitionState = competition_state.state_of(session, slug, datetime.now(UTC))
+        state: CompetitionState = competition_state.load_state(session, slug, datetime.now(UTC))
         assert state.tracks["private"].kind == "private"
 
 

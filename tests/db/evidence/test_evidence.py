@@ -89,8 +89,10 @@ def test_entries_with_the_verdict_copies_are_flagged(
     state = make_competition(session, now)
     entry = make_scored(session, state, make_team(session, state, now), fid=10.0, distance=0.4, now=now)
     recovery = add_recovery(session, entry, now=now, p_value=p_value, gap=gap, recovered_share=share)
-    assert _flagged(session, state, entry) == (generator_audits.verdict_of(recovery) == "copies")
-    assert (generator_audits.verdict_of(recovery) == "copies") == (p_value == 0.009 and gap == 0.11 and share != 0.89)
+    assert _flagged(session, state, entry) == (generator_audits.decide_verdict(recovery) == "copies")
+    assert (generator_audits.decide_verdict(recovery) == "copies") == (
+        p_value == 0.009 and gap == 0.11 and share != 0.89
+    )
 
 
 def test_a_later_file_hides_no_earlier_verdict(session: Session, now: datetime) -> None:

@@ -23,7 +23,7 @@ def state(session: Session, now: datetime) -> CompetitionState:
     return make_competition(session, now)
 
 
-def status_of(session: Session, submission: Submission) -> str:
+def load_status(session: Session, submission: Submission) -> str:
     """The status that everyone sees."""
     session.refresh(submission)
     return submission.status
@@ -85,10 +85,10 @@ def test_shown_positions_are_the_order_of_claims(session: Session, state: Compet
         for team in teams:
             queued(session, state, team, now)
     waiting = {
-        job.id: job for submission in session.query(Submission) for job in job_queue.jobs_of(session, submission.ref)
+        job.id: job for submission in session.query(Submission) for job in job_queue.load_jobs(session, submission.ref)
     }
     positions = {
-        job.id: job_queue.position_of(session, job)
+        job.id: job_queue.load_position(session, job)
         for job in waiting.values()
         if job.queue == "score" and job.state == "waiting"
     }
@@ -105,18 +105,18 @@ def test_a_score_is_recorded_once_and_only_by_its_holder(
     submission = queued(session, state, make_team(session, state, now), now)
     first = claim(session, now, "first")
     assert first is not None
-    assert status_of(session, submission) == "scoring"
+    assert load_status(session, submission) == "scoring"
     later = now + LEASE + timedelta(seconds=1)
     let_time_pass(session, LEASE + timedelta(seconds=1))
     sweeps.free_expired(session, now=later, max_attempts=3)
-    assert status_of(session, submission) == "queued"
+    assert load_status(session, submission) == "queued"
     second = claim(session, later, "second")
     assert second is not None
     assert second.job.id == first.job.id
     assert not outcomes.record_measurement(session, first, MEASURED, now=later)
     assert outcomes.record_measurement(session, second, MEASURED, now=later)
     assert not outcomes.record_measurement(session, second, MEASURED, now=later)
-    assert status_of(session, submission) == "scored"
+    assert load_status(session, submission) == "scored"
 
 
 def test_a_heartbeat_renews_the_lease_and_records_progress(
@@ -163,7 +163,7 @@ def test_a_failing_private_track_leaves_the_public_score_alone(
     assert private is not None
     assert not private.public
     retries.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
-    assert status_of(session, submission) == "scored"
+    assert load_status(session, submission) == "scored"
     assert session.get_one(Job, private.job.id).state == "failed"
 
 
@@ -183,7 +183,7 @@ def test_a_machines_wrong_clock_changes_nothing(
     session.flush()
     let_time_pass(session, retries.RETRIES[0])
     assert claim(session, now + behind) is not None
-    assert status_of(session, submission) == "scoring"
+    assert load_status(session, submission) == "scoring"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_job_with_an_unexpected_submission_status_fails_alone(
     odd.status = "cancelled"
     session.flush()
     assert claim(session, now, queue=Queue.CHECK) is None
-    (job,) = job_queue.jobs_of(session, odd.ref)
+    (job,) = job_queue.load_jobs(session, odd.ref)
     session.refresh(job)
     assert (job.state, job.holder) == ("failed", None)
     assert job.error == f"submission {odd.ref} is not received, so it can't become checking"
@@ -266,8 +266,8 @@ def test_a_sweep_continues_if_a_job_and_its_submission_disagree(
     session.flush()
     let_time_pass(session, LEASE + timedelta(seconds=1))
     assert sweeps.free_expired(session, now=now, max_attempts=3) == 2
-    assert status_of(session, other) == "queued"
-    assert status_of(session, odd) == "scored"
+    assert load_status(session, other) == "queued"
+    assert load_status(session, odd) == "scored"
 
 
 def test_a_measurement_is_newer_than_a_published_board_on_any_clock(

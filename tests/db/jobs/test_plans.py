@@ -55,10 +55,10 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "expired": lambda session, *_: job_queue.lock_expired(session),
     "due": lambda session, *_: job_queue.count_due(session),
     "preemption": lambda session, *_: job_queue.waits_longer(session, Queue.SCORE, LEASE),
-    "position": lambda session, submission, _: job_queue.position_of(
-        session, job_queue.jobs_of(session, submission.ref)[0]
+    "position": lambda session, submission, _: job_queue.load_position(
+        session, job_queue.load_jobs(session, submission.ref)[0]
     ),
-    "positions": lambda session, *_: job_queue.positions_of(session, [1]),
+    "positions": lambda session, *_: job_queue.load_positions(session, [1]),
     "cancel on a track": lambda session, _, now: job_queue.cancel_jobs(session, now, track_id=1),
     "of a preparation": lambda session, *_: job_queue.newest_job(session, preparation_id=1),
     "public jobs": lambda session, submission, _: events.public_jobs(session, [submission.ref]),
@@ -71,9 +71,9 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "own turns": lambda session, submission, _: waiting_times.next_own_turns(
         session, Queue.SCORE, [submission.team_id]
     ),
-    "progress on a track": lambda session, *_: job_queue.progress_of(session, track_id=1, queue=Queue.SCORE),
-    "progress of a campaign": lambda session, *_: job_queue.progress_of(session, campaign_id=1),
-    "progress of a shown track": lambda session, *_: job_queue.progress_of(session, shown_track_id=1),
+    "progress on a track": lambda session, *_: job_queue.load_progress(session, track_id=1, queue=Queue.SCORE),
+    "progress of a campaign": lambda session, *_: job_queue.load_progress(session, campaign_id=1),
+    "progress of a shown track": lambda session, *_: job_queue.load_progress(session, shown_track_id=1),
     "load": lambda session, *_: failed_jobs.queues(session),
     "running": lambda session, *_: failed_jobs.running(session),
     "failed": lambda session, *_: failed_jobs.failed(session),

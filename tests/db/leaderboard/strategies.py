@@ -288,7 +288,7 @@ def _write_history(writer: Writer, drawn: DrawnCompetition) -> None:
 NOW = 99
 
 
-def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
+def build_field(drawn: DrawnCompetition, kind: str) -> EntryColumns:
     """The newest measurements, as the product reads them from the tables."""
     rows = [
         (
@@ -310,7 +310,7 @@ def field_of(drawn: DrawnCompetition, kind: str) -> EntryColumns:
     return EntryColumns(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
 
 
-def terms_of(drawn: DrawnCompetition, kind: str) -> JudgingRules:
+def build_rules(drawn: DrawnCompetition, kind: str) -> JudgingRules:
     """The rules in force at the end."""
     into = {team: other for _, team, other in drawn.flat_merges()}
     ruled = {number: word for _, number, word in drawn.rulings}
@@ -331,7 +331,7 @@ def terms_of(drawn: DrawnCompetition, kind: str) -> JudgingRules:
     )
 
 
-def picks_of(drawn: DrawnCompetition) -> FinalPicks:
+def build_picks(drawn: DrawnCompetition) -> FinalPicks:
     """The newest picks of every team."""
     newest = {team: chosen for _, team, chosen in drawn.picks}
     pairs = sorted((BASE + ref, BASE + team) for team, chosen in newest.items() for ref in chosen)

@@ -11,17 +11,17 @@ from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
 from scorer.blobs import ReceivedBlob
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.tables import PickSet
 from scorer.errors import Conflict
 from scorer.jobs import leases
-from scorer.leaderboard.rows import ranked_board_of
+from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import is_late
 from scorer.metrics.mifid import is_copy, mifid
 from scorer.submissions import intake
 from scorer.submissions.intake import NewSubmission
 from scorer.teams import final_picks, teams
-from tests.db.leaderboard.board_oracle import board_of
+from tests.db.leaderboard.board_oracle import load_board
 from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_tau
 from tests.pure.ranking import specification
@@ -51,12 +51,12 @@ def test_late_boards_and_would_be_ranks_match_the_definition(
     with session.begin_nested() as savepoint:
         state = make_competition(session, MOMENT, score_decimals=DECIMALS)
         set_tau(session, state, "public", TAU, MOMENT)
-        field_of = [make_team(session, state, MOMENT) for _ in range(4)]
-        field_of[3].benchmark = True
+        competitors = [make_team(session, state, MOMENT) for _ in range(4)]
+        competitors[3].benchmark = True
         expected_fields: dict[bool, list[specification.ScoredEntry]] = {False: [], True: []}
         for team, fid, distance, minutes, late in rows:
             at = MOMENT + timedelta(minutes=minutes)
-            made = make_scored(session, state, field_of[team], fid=fid, distance=distance, now=at)
+            made = make_scored(session, state, competitors[team], fid=fid, distance=distance, now=at)
             made.late = late
             score = fid if team == 3 and not is_copy(distance) else mifid(fid, distance, TAU)
             line = specification.ScoredEntry(
@@ -68,8 +68,8 @@ def test_late_boards_and_would_be_ranks_match_the_definition(
             expected = [
                 (line.rank, line.entry.ref) for line in specification.standings(field, DECIMALS).placings if line.rank
             ]
-            lines = board_of(session, state, late=late)
-            order = ranked_board_of(session, state, "public", late=late)
+            lines = load_board(session, state, late=late)
+            order = load_ranked_board(session, state, "public", late=late)
             assert [(line.rank, line.ref) for line in lines.page(0, None)] == expected
             assert len(lines) == len(expected)
             apart = [entry.ref for entry in specification.standings(field, DECIMALS).copies]
@@ -88,7 +88,7 @@ def test_the_best_entry_would_rank_where_it_ranks(session: Session, now: datetim
         for team, fid in zip(made_teams, (3, 1, 2), strict=True)
     ]
     worse = make_scored(session, state, made_teams[1], fid=9, distance=0.5, now=now)
-    order = ranked_board_of(session, state, "public")
+    order = load_ranked_board(session, state, "public")
     would = [order.would_be_rank(entry.ref) for entry in (*made, worse)]
     assert would == [3, 1, 2, 3], "two other teams are better than the last entry; its own team's best does not count"
 
@@ -98,13 +98,13 @@ def test_earlier_picks_can_be_read(session: Session, now: datetime) -> None:
     account = make_account(session, now)
     team = teams.find_or_create_team(Acting(session, account, now), state.competition.id)
     made = [make_scored(session, state, team, fid=fid, distance=0.5, now=now) for fid in (1, 2)]
-    assert final_picks.picks_of(session, team.id) == ()
+    assert final_picks.load_picks(session, team.id) == ()
     for minute, entry in enumerate(made):
         at = now + timedelta(minutes=minute)
         final_picks.pick(Acting(session, account, at), state.competition.slug, [entry.id])
-    assert final_picks.picks_of(session, team.id) == (made[1].ref,)
-    assert final_picks.picks_of(session, team.id, at=now) == (made[0].ref,)
-    assert final_picks.picks_of(session, team.id, at=now - timedelta(seconds=1)) == ()
+    assert final_picks.load_picks(session, team.id) == (made[1].ref,)
+    assert final_picks.load_picks(session, team.id, at=now) == (made[0].ref,)
+    assert final_picks.load_picks(session, team.id, at=now - timedelta(seconds=1)) == ()
 
 
 def test_a_team_without_picks_gets_its_best_entries_that_can_rank(session: Session, now: datetime) -> None:
@@ -195,4 +195,4 @@ def test_without_late_entries_only_the_grace_period_accepts(session: Session, re
 
 def test_the_state_knows_whether_late_entries_are_accepted(session: Session, now: datetime) -> None:
     state = make_competition(session, now, late_submissions=True)
-    assert state_of(session, state.competition.slug, now).competition.late_submissions is True
+    assert load_state(session, state.competition.slug, now).competition.late_submissions is True

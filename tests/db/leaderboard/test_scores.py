@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 from deploy.standalone.ephemeral import Servers
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.leaderboard import board_details
-from scorer.db.leaderboard.changes import BESIDE_RANKS, SEEN_BY_ALL
+from scorer.db.leaderboard.changes import EXTRA_KINDS, SEEN_BY_ALL
 from scorer.db.leaderboard.scores import Score, judged_entries
 from scorer.metrics.mifid import mifid
-from tests.db.leaderboard.board_oracle import board_of
+from tests.db.leaderboard.board_oracle import load_board
 from tests.examples import examples
 from tests.factories import add_measurement, make_competition, make_scored, make_team, set_label, set_tau
 from tests.pure.ranking import specification
@@ -35,7 +35,7 @@ def state(session: Session, now: datetime) -> CompetitionState:
     return made
 
 
-def rows_of(session: Session, state: CompetitionState, kind: str = "public") -> dict[str, float | None]:
+def load_scores_view(session: Session, state: CompetitionState, kind: str = "public") -> dict[str, float | None]:
     """MiFID by submission id, from the view for people with psql."""
     rows = session.execute(
         text("SELECT id, mifid FROM scores WHERE competition = :slug AND track = :kind"),
@@ -50,7 +50,7 @@ def test_sql_scores_equal_the_formula_exactly(
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=12.345, distance=distance, now=now)
     expected = mifid(12.345, distance, TAU, state.tracks["public"].epsilon)
-    score = rows_of(session, state)[entry.id]
+    score = load_scores_view(session, state)[entry.id]
     assert score is not None
     assert score == expected or (math.isnan(score) and math.isnan(expected))
 
@@ -61,7 +61,7 @@ def test_an_entry_of_mostly_copied_images_has_no_score(
     team = make_team(session, state, now)
     half = make_scored(session, state, team, fid=10, distance=0.3, now=now, copied_share=0.5)
     more = make_scored(session, state, team, fid=10, distance=0.3, now=now, copied_share=0.51)
-    scores = rows_of(session, state)
+    scores = load_scores_view(session, state)
     assert scores[half.id] == 10
     assert math.isnan(scores[more.id] or 0)
 
@@ -70,18 +70,18 @@ def test_the_newest_measurement_and_the_newest_threshold_count(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=10, distance=0.2, now=now)
-    assert rows_of(session, state)[entry.id] == mifid(10, 0.2, TAU)
+    assert load_scores_view(session, state)[entry.id] == mifid(10, 0.2, TAU)
     add_measurement(session, state, entry, fid=11, distance=0.21, now=now)
-    assert rows_of(session, state)[entry.id] == mifid(11, 0.21, TAU)
+    assert load_scores_view(session, state)[entry.id] == mifid(11, 0.21, TAU)
     set_tau(session, state, "public", 0.1, now)
-    assert rows_of(session, state)[entry.id] == 11
+    assert load_scores_view(session, state)[entry.id] == 11
 
 
 def test_without_a_threshold_nothing_is_scored_and_nothing_ranks(session: Session, now: datetime) -> None:
     bare = make_competition(session, now)
     make_scored(session, bare, make_team(session, bare, now), fid=1, distance=0.5, now=now)
-    assert all(score is None or math.isnan(score) for score in rows_of(session, bare).values())
-    assert len(board_of(session, bare)) == 0
+    assert all(score is None or math.isnan(score) for score in load_scores_view(session, bare).values())
+    assert len(load_board(session, bare)) == 0
 
 
 def test_a_benchmark_is_shown_unranked_and_never_penalised(
@@ -91,7 +91,7 @@ def test_a_benchmark_is_shown_unranked_and_never_penalised(
     line.benchmark = True
     make_scored(session, state, honest, fid=20, distance=0.5, now=now)
     make_scored(session, state, line, fid=3, distance=0.01, now=now)
-    lines = board_of(session, state)
+    lines = load_board(session, state)
     assert [line.team_id for line in lines.page(0, None)] == [honest.id]
     assert [(line.team_id, line.score, line.penalised) for line in lines.unranked(lines.benchmarks)] == [
         (line.id, 3.0, False)
@@ -105,7 +105,7 @@ def test_copies_are_listed_separately_if_the_team_has_no_honest_entry(
     make_scored(session, state, copier, fid=0.1, distance=0.0, now=now)
     make_scored(session, state, both, fid=0.1, distance=0.0, now=now)
     make_scored(session, state, both, fid=30, distance=0.5, now=now)
-    lines = board_of(session, state)
+    lines = load_board(session, state)
     assert [line.team_id for line in lines.unranked(lines.copies)] == [copier.id]
     assert [line.team_id for line in lines.page(0, None)] == [both.id]
 
@@ -117,8 +117,8 @@ def test_an_entry_that_did_not_end_as_scored_is_on_no_board(
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now, kind="private")
     entry.status = status
     session.flush()
-    assert rows_of(session, state, "private") == {}
-    assert len(board_of(session, state, "private")) == 0
+    assert load_scores_view(session, state, "private") == {}
+    assert len(load_board(session, state, "private")) == 0
 
 
 def test_labels_change_the_version_only_for_people_who_see_them(
@@ -126,9 +126,9 @@ def test_labels_change_the_version_only_for_people_who_see_them(
 ) -> None:
     entry = make_scored(session, state, make_team(session, state, now), fid=1, distance=0.5, now=now)
     track = state.tracks["public"]
-    before = [board_details.version_of(session, track, beside=seen) for seen in (SEEN_BY_ALL, BESIDE_RANKS)]
+    before = [board_details.compute_version(session, track, extra_kinds=seen) for seen in (SEEN_BY_ALL, EXTRA_KINDS)]
     set_label(session, entry, "ae", now)
-    after = [board_details.version_of(session, track, beside=seen) for seen in (SEEN_BY_ALL, BESIDE_RANKS)]
+    after = [board_details.compute_version(session, track, extra_kinds=seen) for seen in (SEEN_BY_ALL, EXTRA_KINDS)]
     assert before[0] == after[0]
     assert before[1] != after[1]
 
@@ -196,6 +196,6 @@ def test_the_board_matches_the_definition(session: Session, drawn: list[tuple[in
             for line in specification.standings(expected, 5).placings
             if line.rank is not None
         ]
-        placings = board_of(session, made).page(0, None)
+        placings = load_board(session, made).page(0, None)
         assert [(line.rank, line.score, line.ref) for line in placings] == wanted
         savepoint.rollback()

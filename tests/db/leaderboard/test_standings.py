@@ -42,13 +42,15 @@ from tests.factories import make_account
 
 NOW = 99
 TRACKS: dict[TrackKind, Track] = {"public": Track(id=PUBLIC), "private": Track(id=PRIVATE)}
-BOARDS_OF = CompetitionBoards(tables.Competition(id=BASE, final_picks=MAX_FINAL_PICKS), TRACKS, published=False)
-TRACK_OF_BOARD: dict[str, Track] = {"late": TRACKS["public"], **{kind: TRACKS[kind] for kind in TRACK_KINDS}}
-BOARDS = st.sampled_from(list(TRACK_OF_BOARD))
+COMPETITION_BOARDS = CompetitionBoards(
+    tables.Competition(id=BASE, final_picks=MAX_FINAL_PICKS), TRACKS, published=False
+)
+BOARD_TRACKS: dict[str, Track] = {"late": TRACKS["public"], **{kind: TRACKS[kind] for kind in TRACK_KINDS}}
+BOARDS = st.sampled_from(list(BOARD_TRACKS))
 MINUTES = st.sampled_from([NOW, NOW, 0, 3, 6])
 
 
-def moment_of(minute: int) -> datetime | None:
+def to_moment(minute: int) -> datetime | None:
     return None if minute == NOW else START + timedelta(minutes=minute)
 
 
@@ -73,7 +75,7 @@ def assert_scores_match_the_definition(ask: Any, drawn: DrawnCompetition, which:
     """Compare the scores in SQL, with everything that they join, as of now."""
     kind = "private" if which == "private" else "public"
     expected = [entry for late in (False, True) for entry in drawn.field(kind, NOW, late=late)]
-    rows = {row.ref: row for row in ask(statement_of(TRACK_OF_BOARD[which].id))}
+    rows = {row.ref: row for row in ask(build_statement(BOARD_TRACKS[which].id))}
     assert rows.keys() == {entry.ref for entry in expected}
     for entry in expected:
         row = rows[entry.ref]
@@ -84,7 +86,7 @@ def assert_scores_match_the_definition(ask: Any, drawn: DrawnCompetition, which:
 
 
 @cache
-def statement_of(track_id: int) -> Select[Any]:
+def build_statement(track_id: int) -> Select[Any]:
     return judged_entries(track_id=track_id)
 
 
@@ -104,11 +106,11 @@ def test_columns_from_the_tables_match_the_definition(
     with session.begin_nested() as savepoint:
         write_competition(writer, drawn)
         late = which == "late"
-        at = moment_of(minute)
+        at = to_moment(minute)
         kind: TrackKind = "private" if which == "private" else "public"
-        order = read_ranked_board(session, BOARDS_OF, kind, late=late, at=at)
+        order = read_ranked_board(session, COMPETITION_BOARDS, kind, late=late, at=at)
         assert_matches_specification(order, drawn, which, minute)
-        names = board_details.entry_info_of(session, order.refs, late=late, at=at)
+        names = board_details.load_entry_info(session, order.refs, late=late, at=at)
         teams = order.judged.team[order.rows].tolist()
         assert [names[ref].team for ref in order.refs] == [drawn.name_at(team - BASE, minute) for team in teams]
         assert_scores_match_the_definition(ask.all, drawn, which)
@@ -126,9 +128,9 @@ def test_a_newly_cached_board_matches_the_definition(
         boards = CachedBoards(PUBLIC, PRIVATE, MAX_FINAL_PICKS, ChangeFeed(BASE))
         connection, track_id, late, at = (
             session.connection(),
-            TRACK_OF_BOARD[which].id,
+            BOARD_TRACKS[which].id,
             which == "late",
-            moment_of(minute),
+            to_moment(minute),
         )
         if at is None:
             order: BoardListing = boards.ranked_board(connection, track_id, late=late)
@@ -147,7 +149,7 @@ def test_a_past_board_is_that_of_the_last_change_before(
     with session.begin_nested() as savepoint:
         write_competition(writer, drawn)
         boards = CachedBoards(PUBLIC, PRIVATE, MAX_FINAL_PICKS, ChangeFeed(BASE))
-        connection, track_id, late = session.connection(), TRACK_OF_BOARD[which].id, which == "late"
+        connection, track_id, late = session.connection(), BOARD_TRACKS[which].id, which == "late"
         asked = BoardKey(track_id, late, START + timedelta(minutes=minute, seconds=second))
         past = boards.begin_past_board(connection, asked)
         past.normalise(connection)

@@ -32,7 +32,7 @@ def add_webhook(session: Session, account: Account, now: datetime) -> int:
     return webhooks.register(Acting(session, account, now), URL, secret="s", local=False).id
 
 
-def notices_of(session: Session, account: Account) -> list[str]:
+def list_notice_kinds(session: Session, account: Account) -> list[str]:
     """The kinds of a person's notices, oldest first."""
     return [notice.kind for notice in reversed(notifications.notices_page(session, account.id, limit=100))]
 
@@ -51,7 +51,7 @@ def test_a_mail_goes_to_people_who_have_an_address_and_want_it(session: Session,
     for account in people.values():
         for kind in (Kind.ENTRY_SCORED, Kind.RULING):
             send_notice(session, account, kind, now)
-        assert notices_of(session, account) == ["entry-scored", "ruling"]
+        assert list_notice_kinds(session, account) == ["entry-scored", "ruling"]
     sent = [mail.recipient for mail in session.query(Mail).order_by(Mail.recipient)]
     assert sent == ["default@x.org", "more@x.org", "more@x.org"]
     mail = session.query(Mail).first()
@@ -74,8 +74,8 @@ def test_each_member_gets_one_notice_and_their_webhooks_one(
     ended = add_webhook(session, members[2], now)
     webhooks.end(Acting(session, members[2], now), ended)
     notices.notify(session, NoticeText(Kind.RULING, "Subject", "Body.", "/x"), now, teams=[team.id])
-    assert all(notices_of(session, member) == ["ruling"] for member in members)
-    assert notices_of(session, stranger) == []
+    assert all(list_notice_kinds(session, member) == ["ruling"] for member in members)
+    assert list_notice_kinds(session, stranger) == []
     assert sorted(delivery.webhook_id for delivery in session.query(Delivery)) == own
 
 
@@ -95,14 +95,14 @@ def test_the_public_score_gives_a_notice_and_the_private_one_none(
     team = make_team(session, state, now)
     member = join_team(session, team, now)
     entry = queued(session, state, team, now)
-    assert notices_of(session, member) == []
+    assert list_notice_kinds(session, member) == []
     for public in (True, False):
         held = claim(session, now)
         assert held
         assert held.public is public
         assert outcomes.record_measurement(session, held, MEASURED, now=now)
         assert not outcomes.record_measurement(session, held, MEASURED, now=now)
-        assert notices_of(session, member) == ["entry-scored"]
+        assert list_notice_kinds(session, member) == ["entry-scored"]
     (notice,) = notifications.notices_page(session, member.id, limit=9)
     assert (notice.subject, notice.link) == ("submission.zip has its public score", f"/submissions/{entry.id}")
     assert not any(sign.isdigit() for sign in notice.body), "it contains no number"
@@ -120,7 +120,7 @@ def test_a_private_failure_gives_no_participant_a_notice(
     private = claim(session, now)
     assert private
     retries.retry_or_fail(session, private, error="no", now=now, max_attempts=1)
-    assert notices_of(session, member) == ["entry-scored"]
+    assert list_notice_kinds(session, member) == ["entry-scored"]
 
 
 def test_the_notice_of_a_rejection_has_its_reason(session: Session, state: CompetitionState, now: datetime) -> None:
@@ -144,7 +144,7 @@ def test_a_service_fault_gives_a_notice_after_all_attempts_failed(
     queued(session, state, team, now)
     moment = now
     for attempt in range(3):
-        assert notices_of(session, member) == [], attempt
+        assert list_notice_kinds(session, member) == [], attempt
         moment += timedelta(minutes=10)
         let_time_pass(session, timedelta(minutes=10))
         assert claim(session, moment)
@@ -185,7 +185,7 @@ def test_publication_gives_all_participants_a_notice_and_nobody_else(
         (notice,) = notifications.notices_page(session, member.id, limit=9)
         assert notice.kind == "publication"
         assert notice.link == f"/competitions/{state.competition.slug}"
-    assert notices_of(session, elsewhere) == notices_of(session, author) == []
+    assert list_notice_kinds(session, elsewhere) == list_notice_kinds(session, author) == []
     assert sorted(mail.recipient for mail in session.query(Mail)) == ["m0@x.org", "m1@x.org", "m2@x.org"]
     assert [delivery.webhook_id for delivery in session.query(Delivery)] == [personal]
 

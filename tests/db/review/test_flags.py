@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.tables import Account, EarlyLabel, Evidence, Ruling, Submission, TeamMerge, Threshold
 from scorer.findings import signs
 from scorer.review import review_queue, reviews
@@ -228,7 +228,7 @@ def test_the_goal_counts_winning_places(session: Session, now: datetime, reviewe
     set_tau(session, made, "public", TAU, now)
     entries = [entry(session, made, now - timedelta(hours=hours), fid=10 + hours) for hours in range(5)]
     set_label(session, entries[1], "legitimate", now)
-    state = state_of(session, made.competition.slug, now)
+    state = load_state(session, made.competition.slug, now)
     public, private = review_queue.list_flagged(session, state, reviewer, limit=5).goals
     assert (public.reviewed, public.places) == (1, 3)  # the third place wins a prize
     assert (private.reviewed, private.places) == (0, 0)
@@ -284,16 +284,16 @@ def test_each_sign_of_copying_flags(
     add_evidence(session, state, again, now=now, findings=findings)  # the newest counts
     assert again.id not in flagged(session, state, reviewer)
     for name, submission in entries.items():
-        alone = review_queue.flags_of_entry(session, state, reviewer, submission=submission)
+        alone = review_queue.load_entry_flags(session, state, reviewer, submission=submission)
         assert (alone is None) == (submission is again)
         assert alone is None or names(alone) == {name}
 
 
 def test_signs_of_numbers_and_of_columns_agree() -> None:
     for name, numbers in SIGNS.items():
-        assert [sign.name for sign in signs.signs_of({**_nothing(), **numbers}, 8)] == [name]
+        assert [sign.name for sign in signs.find_signs({**_nothing(), **numbers}, 8)] == [name]
     for numbers in [*SLIGHT, {}]:
-        assert not signs.signs_of({**_nothing(), **numbers}, 8)
+        assert not signs.find_signs({**_nothing(), **numbers}, 8)
 
 
 def _nothing() -> dict[str, float | None]:

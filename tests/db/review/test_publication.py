@@ -9,7 +9,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.competitions.setup import change
 from scorer.competitions.spec import CompetitionChanges
 from scorer.db import competitions, notifications
@@ -32,7 +32,7 @@ from scorer.db.tables import (
 )
 from scorer.errors import Conflict, NotFound
 from scorer.jobs import failed_jobs, leases, retries
-from scorer.leaderboard.rows import rows_of
+from scorer.leaderboard.rows import load_listing
 from scorer.lifecycle import Queue
 from scorer.review import failed_scores, publication
 from scorer.review.checklist import MAX_CONCERNS, checklist
@@ -253,12 +253,12 @@ def test_the_final_board_waits_for_appeals_against_the_provisional_one(session: 
     def publish(days: float, **act: Any) -> None:
         at = now + timedelta(days=days)
         publication.publish(
-            Acting(session, author, at), state_of(session, state.competition.slug, at), reason="-", **act
+            Acting(session, author, at), load_state(session, state.competition.slug, at), reason="-", **act
         )
 
     def open_at(days: float) -> set[str]:
         at = now + timedelta(days=days)
-        return set(open_points(session, state_of(session, state.competition.slug, at), at))
+        return set(open_points(session, load_state(session, state.competition.slug, at), at))
 
     assert open_at(0) == {"appeals"}
     assert checklist(session, state, now, final=False).open == []
@@ -338,7 +338,7 @@ def test_unfinished_jobs_are_listed_by_kind(session: Session, now: datetime) -> 
         open_.competition.slug,
         CompetitionChanges(closes_at=now - timedelta(hours=1)),
     )
-    state = state_of(session, open_.competition.slug, now)
+    state = load_state(session, open_.competition.slug, now)
     assert open_points(session, state, now) == {"public-jobs": [entry.id]}
     held = claim(session, now)
     assert held is not None
@@ -461,7 +461,7 @@ def test_publication_with_open_points_needs_a_reason(session: Session, state: Co
         ("board.withdrawn", final, {"published": False, "reason": "A mistake."}),
         ("board.published", {"published": False}, final | {"reason": "Now."}),
     ]
-    acts = competitions.publications_of(session, state.competition.id)
+    acts = competitions.load_publications(session, state.competition.id)
     assert [act.reason for act in acts] == [
         "Now.",
         "A mistake.",
@@ -491,11 +491,11 @@ def by_definition(session: Session, state: CompetitionState) -> tuple[set[int], 
     measured = {ref for (ref,) in session.query(Measurement.submission_ref).filter_by(track_id=private)}
     in_time = session.query(Submission).filter_by(status="scored", late=False)
     ruled = {ref for (ref,) in session.query(Ruling.submission_ref)}
-    rows = rows_of(session, state, "private").page(0, None)
+    rows = load_listing(session, state, "private").page(0, None)
     last = max(state.competition.medals.values())
     cutoff = max((row.score for row in rows[:last]), default=0.0)
     scores = {
-        score.ref: score for row in rows for score in [board_details.score_of(session, private, row.ref)] if score
+        score.ref: score for row in rows for score in [board_details.load_score(session, private, row.ref)] if score
     }
     near = {
         row.ref

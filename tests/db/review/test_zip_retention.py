@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.tables import AuditEntry, Publication, Rebuttal, Release, Review, Ruling, Submission, TeamMerge
 from scorer.db.tables import Job as JobRow
 from scorer.errors import Conflict
@@ -28,7 +28,7 @@ def state(session: Session, now: datetime) -> CompetitionState:
     for kind in made.tracks:
         set_tau(session, made, kind, 0.01, now - timedelta(days=55))
     publish(session, made, now - timedelta(days=40))
-    return state_of(session, made.competition.slug, now)
+    return load_state(session, made.competition.slug, now)
 
 
 def publish(
@@ -52,15 +52,15 @@ def taken(session: Session, state: CompetitionState, now: datetime, limit: int =
     return {entry.id for entry in gone}
 
 
-def of_a_loser(session: Session, state: CompetitionState, now: datetime) -> Submission:
+def make_losing_entry(session: Session, state: CompetitionState, now: datetime) -> Submission:
     """An entry that wins nothing, submitted before the publication."""
     return make_entry(session, state, now - timedelta(days=50), fid=90.0, distance=0.5)
 
 
 def test_zips_of_entries_that_win_nothing_are_removed(session: Session, state: CompetitionState, now: datetime) -> None:
     winner = make_entry(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
-    other_of_winner = make_submission(session, state, winner.team, now=now - timedelta(days=50), status="rejected")
-    loser = of_a_loser(session, state, now)
+    winners_other_entry = make_submission(session, state, winner.team, now=now - timedelta(days=50), status="rejected")
+    loser = make_losing_entry(session, state, now)
     key, sha256 = loser.blob_key, loser.sha256
     seen = zip_retention.zip_retention(session, state, DAYS, now=now)
     assert (seen.stored.zips, seen.leaving.zips, seen.removed.zips) == (3, 1, 0)
@@ -70,7 +70,7 @@ def test_zips_of_entries_that_win_nothing_are_removed(session: Session, state: C
     session.expire_all()
     assert (loser.blob_key, loser.sha256, loser.zip_removed_at) == (None, sha256, now)
     assert stored_zip(winner).key
-    assert stored_zip(other_of_winner).key
+    assert stored_zip(winners_other_entry).key
     with pytest.raises(Conflict, match=f"The zip of {loser.id} was removed on 2026-03-14") as refused:
         stored_zip(loser)
     assert refused.value.slug == "zip-removed"
@@ -108,7 +108,7 @@ def appealed(session: Session, entry: Submission, now: datetime) -> None:
     )
 
 
-def of_a_benchmark(session: Session, entry: Submission, now: datetime) -> None:
+def make_benchmark(session: Session, entry: Submission, now: datetime) -> None:
     entry.team.benchmark = True
 
 
@@ -130,7 +130,7 @@ def to_be_released(session: Session, entry: Submission, now: datetime) -> None:
 
 
 def merged_into_winner(session: Session, entry: Submission, now: datetime) -> None:
-    state = state_of(session, entry.competition.slug, now)
+    state = load_state(session, entry.competition.slug, now)
     winner = make_entry(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
     merge = {"team_id": entry.team_id, "into_team_id": winner.team_id, "competition_id": entry.competition_id}
     session.add(TeamMerge(**merge, account_id=entry.account_id, created_at=now))
@@ -143,14 +143,14 @@ def job(now: datetime, **values: object) -> JobRow:
 
 @pytest.mark.parametrize(
     "keep",
-    [reviewed, labelled, ruled, appealed, of_a_benchmark, late, with_job, to_be_released, merged_into_winner],
+    [reviewed, labelled, ruled, appealed, make_benchmark, late, with_job, to_be_released, merged_into_winner],
     ids=lambda keep: keep.__name__,
 )
 def test_zips_needed_for_a_decision_stay(
     keep: Callable[[Session, Submission, datetime], None], session: Session, state: CompetitionState, now: datetime
 ) -> None:
     make_entry(session, state, now - timedelta(days=50), fid=10.0, distance=0.5)
-    entry = of_a_loser(session, state, now)
+    entry = make_losing_entry(session, state, now)
     assert zip_retention.zip_retention(session, state, DAYS, now=now).leaving.zips == 1
     keep(session, entry, now)
     session.flush()
@@ -158,7 +158,7 @@ def test_zips_needed_for_a_decision_stay(
 
 
 def test_no_zip_is_removed_early(session: Session, state: CompetitionState, now: datetime) -> None:
-    entry = of_a_loser(session, state, now)
+    entry = make_losing_entry(session, state, now)
     team = make_team(session, state, now)
     assert taken(session, state, now - timedelta(days=10)) == set()
     publish(session, state, now, published=False)
@@ -175,7 +175,7 @@ def test_no_zip_is_removed_early(session: Session, state: CompetitionState, now:
 def test_no_zip_is_removed_while_the_board_is_provisional(
     session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    of_a_loser(session, state, now)
+    make_losing_entry(session, state, now)
     assert zip_retention.competitions_past_retention(session, DAYS, now) == [state.competition.slug]
     publish(session, state, now - timedelta(days=39), final=False)
     assert zip_retention.competitions_past_retention(session, DAYS, now) == []
@@ -184,7 +184,7 @@ def test_no_zip_is_removed_while_the_board_is_provisional(
 
 def test_zips_are_removed_in_batches(session: Session, state: CompetitionState, now: datetime) -> None:
     winner = make_entry(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
-    entries = {of_a_loser(session, state, now).id for _ in range(3)}
+    entries = {make_losing_entry(session, state, now).id for _ in range(3)}
     assert len(taken(session, state, now, limit=2)) == 2
     assert len(taken(session, state, now + timedelta(seconds=1), limit=2)) == 1
     left = session.scalars(select(Submission.id).where(Submission.blob_key.is_not(None))).all()
@@ -196,7 +196,7 @@ def test_zips_are_removed_in_batches(session: Session, state: CompetitionState, 
 def test_the_database_requires_a_zip_or_a_removal(
     values: dict[str, object], session: Session, state: CompetitionState, now: datetime
 ) -> None:
-    entry = of_a_loser(session, state, now)
+    entry = make_losing_entry(session, state, now)
     for name, value in values.items():
         setattr(entry, name, now if value else None)
     with pytest.raises(IntegrityError, match="ck_submissions_zip"):

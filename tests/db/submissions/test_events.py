@@ -158,9 +158,9 @@ def test_the_place_in_the_queue_is_the_order_of_claims(
 ) -> None:
     teams = [make_team(session, state, now) for _ in range(3)]
     entries = [queued(session, state, team, now) for team in teams for _ in range(3)]
-    waiting = [job for entry in entries for job in job_queue.jobs_of(session, entry.ref) if job.state == "waiting"]
-    assert job_queue.positions_of(session, [job.id for job in waiting]) == {
-        job.id: job_queue.position_of(session, job) for job in waiting
+    waiting = [job for entry in entries for job in job_queue.load_jobs(session, entry.ref) if job.state == "waiting"]
+    assert job_queue.load_positions(session, [job.id for job in waiting]) == {
+        job.id: job_queue.load_position(session, job) for job in waiting
     }
     positions = {entry.ref: snapshot_of(session, entry, now).progress.queue_position for entry in entries}
     claimed = []
@@ -244,7 +244,7 @@ def test_private_jobs_change_no_estimate_and_no_position(
             session, Queue.SCORE, submission=entries[0], track_id=state.tracks["private"].id, private=True, now=now
         )
         session.flush()
-        job = job_queue.jobs_of(session, entries[0].ref)[-1]
+        job = job_queue.load_jobs(session, entries[0].ref)[-1]
         if not waits:
             job.state = "running"
             job.holder = worker

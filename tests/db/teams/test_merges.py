@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, state_of
+from scorer.competitions.competition_state import CompetitionState, load_state
 from scorer.db.leaderboard import board_details
 from scorer.db.submissions import submissions
 from scorer.db.tables import Team, TeamMerge
@@ -16,7 +16,7 @@ from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from scorer.submissions import access
 from scorer.teams import final_picks, quotas, teams
-from tests.db.leaderboard.board_oracle import board_of
+from tests.db.leaderboard.board_oracle import load_board
 from tests.factories import make_account, make_competition, make_scored, make_submission, make_team, set_tau
 
 
@@ -49,11 +49,11 @@ def test_a_merged_team_is_ranked_by_its_best_entry(session: Session, state: Comp
     entries = {team: make_scored(session, state, team, fid=fid, distance=0.5, now=now) for team, fid in fids.items()}
     merge(session, third, second, now)
     merge(session, second, first, now)
-    ranked = board_of(session, state).page(0, None)
-    entries_of = {
-        ref: row.entries for ref, row in board_details.entry_info_of(session, [line.ref for line in ranked]).items()
+    ranked = load_board(session, state).page(0, None)
+    entries_by_ref = {
+        ref: row.entries for ref, row in board_details.load_entry_info(session, [line.ref for line in ranked]).items()
     }
-    assert [(line.team_id, line.score, entries_of[line.ref]) for line in ranked] == [
+    assert [(line.team_id, line.score, entries_by_ref[line.ref]) for line in ranked] == [
         (first.id, 10.0, 3),
         (other.id, 15.0, 1),
     ]
@@ -69,9 +69,9 @@ def test_a_merged_team_is_ranked_by_its_best_entry(session: Session, state: Comp
 def test_a_merge_changes_the_boards_version(session: Session, state: CompetitionState, now: datetime) -> None:
     first, second = (make_team(session, state, now) for _ in range(2))
     track = state.tracks["public"]
-    before = board_details.version_of(session, track)
+    before = board_details.compute_version(session, track)
     merge(session, second, first, now)
-    assert board_details.version_of(session, track) != before
+    assert board_details.compute_version(session, track) != before
 
 
 def test_usage_and_lists_include_merged_teams(session: Session, state: CompetitionState, now: datetime) -> None:
@@ -79,9 +79,9 @@ def test_usage_and_lists_include_merged_teams(session: Session, state: Competiti
     for team, status in ((first, "scored"), (second, "queued"), (second, "rejected"), (other, "scored")):
         make_submission(session, state, team, now=now, status=status)
     merge(session, second, first, now)
-    usage = members.usage_of(session, first.id, now)
+    usage = members.load_usage(session, first.id, now)
     assert (usage.charged, usage.pending, usage.rejected) == (2, 1, 1)
-    listed = submissions.submissions_of(session, state.competition.id, team_id=first.id, before=None, limit=10)
+    listed = submissions.load_submissions(session, state.competition.id, team_id=first.id, before=None, limit=10)
     assert sorted(entry.team_id for entry in listed) == [first.id, second.id, second.id]
     assert members.count_charged(session, [first.id, second.id]) == 2
 
@@ -102,11 +102,11 @@ def test_the_newest_row_decides_membership(session: Session, state: CompetitionS
     account = make_account(session, now)
     team = teams.find_or_create_team(Acting(session, account, now), state.competition.id)
     elsewhere = make_team(session, state, now)
-    assert members.members_of(session, team.id) == [account]
+    assert members.load_members(session, team.id) == [account]
     teams.join(session, elsewhere, [account], now=now)
-    assert members.members_of(session, team.id) == []
-    assert members.members_of(session, elsewhere.id)[1:] == [account]
-    assert members.team_of(session, state.competition.id, account.id) is elsewhere
+    assert members.load_members(session, team.id) == []
+    assert members.load_members(session, elsewhere.id)[1:] == [account]
+    assert members.load_team(session, state.competition.id, account.id) is elsewhere
     assert teams.find_or_create_team(Acting(session, account, now), state.competition.id) is elsewhere
 
 
@@ -124,13 +124,13 @@ def test_entries_and_picks_belong_to_the_merged_team(session: Session, state: Co
     merge(session, second, first, now)
     teams.join(session, first, [bob], now=now)
     assert all(access.is_own(session, entry, account) for entry in entries for account in (ada, bob))
-    assert final_picks.final_entries_of(session, state, first).chosen is None, (
+    assert final_picks.load_final_entries(session, state, first).chosen is None, (
         "picks of a team that no longer exists don't count"
     )
     assert final_picks.best_public(session, state, first.id) == (entries[1].ref, entries[2].ref)
     chosen = final_picks.pick(Acting(session, bob, now), state.competition.slug, [entries[0].id, entries[2].id])
     assert [pick.ref for pick in chosen.picks] == [entries[0].ref, entries[2].ref]
-    assert final_picks.picks_of(session, first.id) == (entries[0].ref, entries[2].ref)
+    assert final_picks.load_picks(session, first.id) == (entries[0].ref, entries[2].ref)
 
 
 def test_late_entries_keep_separate_limits_and_boards_after_a_merge(
@@ -143,17 +143,17 @@ def test_late_entries_keep_separate_limits_and_boards_after_a_merge(
         make_scored(session, state, team, fid=10.0, distance=0.5, now=now).late = True
     make_scored(session, state, second, fid=10.0, distance=0.5, now=now)
     merge(session, second, first, now)
-    assert members.usage_of(session, first.id, now).charged == 1
-    assert members.usage_of(session, first.id, now, late=True).charged == 3
+    assert members.load_usage(session, first.id, now).charged == 1
+    assert members.load_usage(session, first.id, now, late=True).charged == 3
     assert members.count_charged(session, [first.id, second.id]) == 1
     for late, count in ((False, 1), (True, 3)):
-        (line,) = board_of(session, state, late=late).page(0, None)
+        (line,) = load_board(session, state, late=late).page(0, None)
         assert line.team_id == first.id
-        assert board_details.entry_info_of(session, [line.ref], late=late)[line.ref].entries == count
-    assert quotas.quota_of(session, state, ada, now=now).remaining == 4
+        assert board_details.load_entry_info(session, [line.ref], late=late)[line.ref].entries == count
+    assert quotas.load_quota(session, state, ada, now=now).remaining == 4
     state.competition.closes_at = now
     session.flush()
-    after = quotas.quota_of(session, state_of(session, state.competition.slug, now), ada, now=now)
+    after = quotas.load_quota(session, load_state(session, state.competition.slug, now), ada, now=now)
     assert (after.remaining, after.next_entry_at) == (2, now)
 
 
@@ -161,4 +161,4 @@ def test_the_next_slot_before_the_start_is_the_start(session: Session, now: date
     opens_at = now + timedelta(days=1)
     draft = make_competition(session, now, opens_at=opens_at)
     organizer = make_account(session, now, "organizer")
-    assert quotas.quota_of(session, draft, organizer, now=now).next_entry_at == opens_at
+    assert quotas.load_quota(session, draft, organizer, now=now).next_entry_at == opens_at

@@ -14,7 +14,7 @@ from tests.factories import make_competition, make_submission, make_team
 from tests.sql_statements import explained_statements
 
 SUMS: dict[str, Callable[[Session, int], object]] = {
-    "usage": lambda session, competition_id: storage.usage_of_competition(session, competition_id, datetime.now(UTC)),
+    "usage": lambda session, competition_id: storage.load_competition_usage(session, competition_id, datetime.now(UTC)),
     "stored": zip_removal.stored_zips,
     "removed": zip_removal.removed_zips,
     "largest teams": lambda session, competition_id: storage.largest_teams(session, competition_id, 20),

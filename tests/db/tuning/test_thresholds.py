@@ -16,11 +16,11 @@ from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.scores import judged_entries
 from scorer.db.tables import Account, EarlyLabel, Ruling, Submission, Threshold, Track
 from scorer.errors import Conflict, NotFound
-from scorer.submissions.labels import label_info_of
+from scorer.submissions.labels import load_label_info
 from scorer.tuning import threshold_history, thresholds
 from scorer.tuning.impact import award_moves
 from scorer.tuning.thresholds import Retuning, TrackEntries, TuningRequest
-from tests.db.leaderboard.board_oracle import board_of
+from tests.db.leaderboard.board_oracle import load_board
 from tests.examples import examples
 from tests.factories import make_account, make_competition, make_scored, make_team, set_label
 
@@ -46,12 +46,12 @@ def choose(session: Session, state: CompetitionState, author: Account, tau: floa
     return thresholds.retune(Acting(session, author, MOMENT), state, "public", request=request)
 
 
-def entries_of(session: Session, state: CompetitionState) -> TrackEntries:
-    return thresholds.entries_of(session, state, "public")
+def load_entries(session: Session, state: CompetitionState) -> TrackEntries:
+    return thresholds.load_entries(session, state, "public")
 
 
-def preview_of(session: Session, state: CompetitionState, tau: float) -> Retuning:
-    return thresholds.preview(session, entries_of(session, state), TuningRequest("manual", tau=tau))
+def compute_preview(session: Session, state: CompetitionState, tau: float) -> Retuning:
+    return thresholds.preview(session, load_entries(session, state), TuningRequest("manual", tau=tau))
 
 
 def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]]) -> CompetitionState:
@@ -65,7 +65,7 @@ def made(session: Session, drawn: list[tuple[int, float, float, str | None, int]
     return state
 
 
-def effects_of(retuning: Retuning) -> dict[str, Any]:
+def list_effects(retuning: Retuning) -> dict[str, Any]:
     impact = retuning.impact
     numbers = {
         "entries": impact.entries,
@@ -87,8 +87,8 @@ def test_a_preview_matches_the_choice(
         choose(session, state, author, first)
 
         def ranks() -> dict[str, int | None]:
-            lines = board_of(session, state).page(0, None)
-            names = board_details.team_names_of(session, {line.team_id for line in lines})
+            lines = load_board(session, state).page(0, None)
+            names = board_details.load_team_names(session, {line.team_id for line in lines})
             return {names[line.team_id]: line.rank for line in lines}
 
         def penalised() -> dict[str, bool | None]:
@@ -96,9 +96,9 @@ def test_a_preview_matches_the_choice(
             return {row.id: row.penalised for row in rows if not row.benchmark and not row.late}
 
         before, was = ranks(), penalised()
-        preview = preview_of(session, state, second)
+        preview = compute_preview(session, state, second)
         assert ranks() == before
-        assert effects_of(choose(session, state, author, second)[1]) == effects_of(preview)
+        assert list_effects(choose(session, state, author, second)[1]) == list_effects(preview)
         now = penalised()
         lists: dict[str, Any] = {name: page.rows for name, page in preview.lists.items()}
         assert {entry.submission_id for entry in lists["penalised"]} == {
@@ -168,11 +168,11 @@ def test_repeated_undo_restores_earlier_choices(session: Session, now: datetime)
         undo()
     choose(session, state, author, 0.45)
     assert undo()[0].tau == 0.1
-    history = threshold_history.threshold_history(session, entries_of(session, state))
+    history = threshold_history.threshold_history(session, load_entries(session, state))
     steps = history.steps
     assert (history.total, history.undoable) == (7, False)
     assert [step.threshold.tau for step in steps] == [0.1, 0.45, 0.1, 0.3, 0.5, 0.3, 0.1]
-    assert [step.standing for step in steps] == [False] * 6 + [True]
+    assert [step.is_effective for step in steps] == [False] * 6 + [True]
     assert [(step.penalised.total, step.freed.total) for step in steps] == [
         (0, 2), (2, 0), (0, 1), (0, 1), (1, 0), (1, 0), (0, 0),
     ]  # fmt: skip
@@ -183,7 +183,7 @@ def test_an_entry_that_came_later_is_in_no_earlier_difference(session: Session, 
     author = make_account(session, now, "organizer")
     choose(session, state, author, 0.3)
     make_scored(session, state, make_team(session, state, now), fid=1, distance=0.1, now=MOMENT + timedelta(hours=1))
-    (step,) = threshold_history.threshold_history(session, entries_of(session, state)).steps
+    (step,) = threshold_history.threshold_history(session, load_entries(session, state)).steps
     changes: Any = step.penalised.rows
     assert [change.memorization_distance for change in changes] == [0.2]
 
@@ -196,7 +196,7 @@ def test_the_label_other_counts_only_with_a_memorising_ruling(session: Session, 
     author = make_account(session, now, "organizer")
 
     def memorising() -> list[bool | None]:
-        about = label_info_of(session, state.competition.id)
+        about = load_label_info(session, state.competition.id)
         return [about[ref].memorising if ref in about else None for ref in refs]
 
     def rule(memorising: bool | None) -> None:
@@ -221,14 +221,14 @@ def test_the_label_other_counts_only_with_a_memorising_ruling(session: Session, 
     session.add(EarlyLabel(submission_ref=refs[1], label="aug", source="hand", author_id=author.id, created_at=now))
     session.flush()
     assert memorising() == [None, False, None], "an early label decides nothing"
-    infos = label_info_of(session, state.competition.id, early_labels=True)
+    infos = load_label_info(session, state.competition.id, early_labels=True)
     assert (infos[refs[2]].memorising, infos[refs[2]].early) == (True, True)
     assert (infos[refs[1]].memorising, infos[refs[1]].early) == (False, False)
 
 
 def test_every_method_has_a_choice_or_a_missing_requirement(session: Session, now: datetime) -> None:
     state = made(session, [(0, 1.0, 0.2, None, 5), (1, 2.0, 0.4, None, 5)])
-    options = {option.method: option for option in thresholds.method_options(entries_of(session, state))}
+    options = {option.method: option for option in thresholds.method_options(load_entries(session, state))}
     assert list(options) == ["margin", "held_out", "otsu", "accuracy", "paper"]
     lacks = {method: option.lacks.type for method, option in options.items() if option.lacks}
     assert lacks == {"margin": "no-labels", "accuracy": "no-labels", "held_out": "no-held-out-distance"}
@@ -239,15 +239,15 @@ def test_older_choices_and_changes_are_paged(session: Session, now: datetime) ->
     state = made(session, [(team, 1.0 + team, 0.1 + team / 100, None, 5) for team in range(6)])
     author = make_account(session, MOMENT, "organizer")
     ids = [choose(session, state, author, tau)[0].id for tau in (0.125, 0.2, 0.15)]
-    entries = entries_of(session, state)
+    entries = load_entries(session, state)
     older = threshold_history.threshold_history(session, entries, before=ids[2], limit=1)
     assert ([step.threshold.id for step in older.steps], older.total) == ([ids[1]], 3)
-    pages = [threshold_history.changes_of_step(session, entries, ids[1], after=after, limit=2) for after in (0, 2, 4)]
+    pages = [threshold_history.load_step_changes(session, entries, ids[1], after=after, limit=2) for after in (0, 2, 4)]
     distances = [[row.memorization_distance for row in page.rows] for page in pages]
     assert distances == [[pytest.approx(0.13), pytest.approx(0.14)], [pytest.approx(0.15)], []]
     assert [(page.total, page.next_after) for page in pages] == [(3, 2), (3, None), (3, None)]
     with pytest.raises(NotFound):
-        threshold_history.changes_of_step(session, entries, ids[2] + 1, after=0, limit=2)
+        threshold_history.load_step_changes(session, entries, ids[2] + 1, after=0, limit=2)
 
 
 def test_two_choices_can_be_compared_afterwards(session: Session, now: datetime) -> None:
@@ -255,12 +255,12 @@ def test_two_choices_can_be_compared_afterwards(session: Session, now: datetime)
     author = make_account(session, MOMENT, "organizer")
     first, _ = choose(session, state, author, 0.1)
     _, second = choose(session, state, author, 0.3)
-    entries = entries_of(session, state)
+    entries = load_entries(session, state)
     request = TuningRequest("manual", tau=0.3)
-    assert thresholds.impact_of(session, entries, request).lists["moves"].total == 0
-    again = thresholds.impact_of(session, entries, request, previous=first.id)
-    assert effects_of(again) == effects_of(second)
-    unranked: Any = thresholds.impact_of(session, entries, request, previous=0).lists["moves"].rows
+    assert thresholds.compute_impact(session, entries, request).lists["moves"].total == 0
+    again = thresholds.compute_impact(session, entries, request, previous=first.id)
+    assert list_effects(again) == list_effects(second)
+    unranked: Any = thresholds.compute_impact(session, entries, request, previous=0).lists["moves"].rows
     assert [(move.before, move.after) for move in unranked] == [(None, 1), (None, 2)]
     with pytest.raises(NotFound):
         thresholds.compare(session, entries, request, previous=first.id - 1)
@@ -283,7 +283,7 @@ def test_a_tau_chosen_while_another_is_computed_wins(session: Session, monkeypat
     monkeypatch.setattr(tuning, "lock_track", lock_after_another)
     with pytest.raises(Conflict, match="another tau"):
         choose(session, state, author, 0.3)
-    assert [row.tau for row in tuning.thresholds_of(session, state.tracks["public"].id)] == [0.2, 0.1]
+    assert [row.tau for row in tuning.load_thresholds(session, state.tracks["public"].id)] == [0.2, 0.1]
 
 
 def test_a_tau_for_an_extractor_that_was_replaced_meanwhile_is_refused(session: Session) -> None:

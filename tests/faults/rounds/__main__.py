@@ -35,7 +35,7 @@ def main() -> int:
     is_rerun = options.seed is not None or options.kind is not None
     path: Path | None = options.report or (None if is_rerun else REPORT)
     if options.summary:
-        print(report.summary_of(report.read_report(path or REPORT)))
+        print(report.render_summary(report.read_report(path or REPORT)))
         return 0
     first = options.seed if options.seed is not None else report.next_seed(report.read_report(path or REPORT))
     logs = options.logs or Path(tempfile.mkdtemp(prefix="kennel-fault-logs-"))

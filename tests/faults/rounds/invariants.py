@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from scorer.blobs import Blobs
 from scorer.db.blob_references import COLUMNS
-from scorer.db.session import engine_of, sessions_of
+from scorer.db.session import build_engine, build_sessions
 from scorer.jobs.broker import create_celery_app
 from scorer.lifecycle import ALLOWED_STEPS, Status
 from tests.faults.rounds.board_definition import defined_boards, served_board
@@ -116,10 +116,10 @@ def status_and_history_agree(situation: Situation) -> Iterable[str]:
 
 def quotas_are_right(situation: Situation) -> Iterable[str]:
     """No team exceeds its daily limit, and each team sees its current usage."""
-    team_of = {attempt.key: attempt.team for attempt in situation.traffic.attempts}
+    teams = {attempt.key: attempt.team for attempt in situation.traffic.attempts}
     used: Counter[int] = Counter()
     for _, _, status, late, key, *_ in _rows(situation, ENTRIES):
-        used[team_of[key]] += status not in {"rejected", "failed", "cancelled"} and not late
+        used[teams[key]] += status not in {"rejected", "failed", "cancelled"} and not late
     for team in situation.traffic.accounts:
         with situation.traffic.direct_client(team) as client:
             limits = client.get(f"/competitions/{situation.traffic.slug}/limits")
@@ -166,10 +166,10 @@ def acts_are_kept(situation: Situation) -> Iterable[str]:
 def nothing_is_left_over(situation: Situation) -> Iterable[str]:
     """After the cleanup, no row and no blob is orphaned, and no row lacks its blob."""
     stack = situation.stack
-    engine = engine_of(stack.settings)
+    engine = build_engine(stack.settings)
     app = create_celery_app(stack.settings)
     blobs = Blobs(stack.settings.blob_url)
-    sessions = sessions_of(engine)
+    sessions = build_sessions(engine)
     context = WorkerContext(stack.settings, app, sessions, blobs, now=lambda: datetime.now(UTC) + MUCH_LATER)
     try:
         for _ in range(CLEAN_UPS):

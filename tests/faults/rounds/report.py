@@ -28,18 +28,18 @@ def next_seed(rounds: Iterable[dict[str, Any]]) -> int:
     return max((outcome["seed"] for outcome in rounds), default=-1) + 1
 
 
-def newest_of(rounds: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def newest_rounds(rounds: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The last run of each seed. Seeds that broke a promise are run again after a fix."""
     return list({outcome["seed"]: outcome for outcome in rounds}.values())
 
 
-def summary_of(runs: list[dict[str, Any]]) -> str:
+def render_summary(runs: list[dict[str, Any]]) -> str:
     """Markdown tables of the last run of each seed.
 
     The first table counts rounds by kind of fault: completed, skipped, and with a broken promise. The second counts
     faults by the step at which they began. The text lists seeds that were run again after a broken promise.
     """
-    rounds = newest_of(runs)
+    rounds = newest_rounds(runs)
     counted, skipped, broken = Counter[str](), Counter[str](), Counter[str]()
     entries = Counter[str]()
     for outcome in rounds:

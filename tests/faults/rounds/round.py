@@ -43,7 +43,7 @@ class Outcome:
         return asdict(self)
 
 
-def plan_of(seed: int) -> list[str]:
+def draw_plan(seed: int) -> list[str]:
     """The kinds of fault of a round. Kinds take turns, and some seeds have a second one."""
     names = tuple(KINDS)
     rng = Random(f"plan {seed}")
@@ -55,7 +55,7 @@ def plan_of(seed: int) -> list[str]:
 def run_round(stack: Stack, seed: int, kinds: list[str] | None = None) -> Outcome:
     """Run the round of a seed. ``kinds`` replace those of its plan."""
     began = time.monotonic()
-    outcome = Outcome(seed, kinds or plan_of(seed))
+    outcome = Outcome(seed, kinds or draw_plan(seed))
     try:
         _run(stack, outcome)
     except Skipped as reason:

@@ -14,7 +14,7 @@ import psycopg2
 from tests.faults.rounds.proxy import LostCommit
 from tests.faults.rounds.situation import Situation, Skipped
 from tests.faults.rounds.stack import DISKS
-from worker.runtime.decoded_images import path_of
+from worker.runtime.decoded_images import build_pixels_path
 
 FILLER_BYTES = 1 << 20
 STATEMENTS = (
@@ -90,7 +90,7 @@ def lose_zip(change: Callable[[Path], None], what: str, situation: Situation) ->
     body = path.read_bytes()
     situation.victims.add(submission)
     change(path)
-    path_of(situation.stack.settings.scratch, submission).unlink(missing_ok=True)
+    build_pixels_path(situation.stack.settings.scratch, submission).unlink(missing_ok=True)
     situation.log.append(f"the zip of {submission} {what}")
     if situation.rng.random() < 0.5:
         time.sleep(situation.rng.uniform(0, 1))

@@ -17,7 +17,7 @@ from kennel_client.api import ApiClient
 from kennel_client.errors import Refused
 from kennel_client.resumable import PendingUpload, upload
 from kennel_client.steps import is_transient
-from tests.factories import make_spec, noise_images, zip_of
+from tests.factories import make_spec, make_zip, noise_images
 from tests.faults.rounds.stack import Stack
 
 IMAGES, SIZE = 64, 16
@@ -157,7 +157,7 @@ def make_traffic(stack: Stack, seed: int, **changes: Any) -> Traffic:
     body = make_spec(datetime.now(UTC), slug=slug, **(limits | changes)).model_dump(mode="json")
     stack.admin.post("/competitions", body)
     for role, images in REFERENCES:
-        stack.admin.attach_references(slug, role, io.BytesIO(zip_of(noise_images(images, 80, SIZE))))
+        stack.admin.attach_references(slug, role, io.BytesIO(make_zip(noise_images(images, 80, SIZE))))
     References(stack.admin).prepare(slug, say=lambda _: None, every=0.05)
     accounts = {}
     for team in range(TEAMS):
@@ -172,5 +172,5 @@ def _attempt(rng: Random, seed: int, team: int, number: int) -> Attempt:
     kind: Kind = rng.choices(("valid", "damaged", "copied"), (8, 1, 1))[0]
     way: Way = rng.choice(("tus", "post"))
     source = 1 if kind == "copied" else seed * 100 + team * 10 + number + 1000
-    body = zip_of(noise_images(source, IMAGES, SIZE))
+    body = make_zip(noise_images(source, IMAGES, SIZE))
     return Attempt(team, f"{seed}-{team}-{number}", kind, way, damaged(body) if kind == "damaged" else body)

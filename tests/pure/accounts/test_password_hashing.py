@@ -40,7 +40,7 @@ def test_the_own_name_or_address_is_refused_as_password(own: str) -> None:
 
 
 def test_a_hash_is_argon2id_with_a_salt_of_its_own() -> None:
-    first, second = (password_hashing.hash_of("correct horse battery") for _ in range(2))
+    first, second = (password_hashing.hash_password("correct horse battery") for _ in range(2))
     assert first.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
     assert first != second
     assert password_hashing.matches("correct horse battery", first)
@@ -50,12 +50,12 @@ def test_a_hash_is_argon2id_with_a_salt_of_its_own() -> None:
 
 def test_composed_and_decomposed_characters_are_the_same_password() -> None:
     composed, decomposed = "caf\u00e9 caf\u00e9 caf\u00e9", "cafe\u0301 cafe\u0301 cafe\u0301"
-    assert password_hashing.matches(decomposed, password_hashing.hash_of(composed))
+    assert password_hashing.matches(decomposed, password_hashing.hash_password(composed))
 
 
 def test_characters_after_the_maximum_length_are_not_ignored() -> None:
     longest = "ab" * 128
-    assert not password_hashing.matches(longest + "c", password_hashing.hash_of(longest))
+    assert not password_hashing.matches(longest + "c", password_hashing.hash_password(longest))
 
 
 def test_hashes_with_old_costs_are_renewed_and_current_ones_are_not() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.competitions.citations.routes import of_competition, of_receipt
+from api.competitions.citations.routes import render_competition_citation, render_receipt_citation
 from scorer.db.tables import Competition
 from scorer.lifecycle import Phase
 from scorer.submissions.receipts import Receipt
@@ -25,7 +25,7 @@ def balanced(text: str) -> bool:
     return depth == 0
 
 
-def receipt_of(team: str, title: str) -> Receipt:
+def make_receipt(team: str, title: str) -> Receipt:
     return Receipt(
         issuer="https://kennel.example.org",
         issued_at=MOMENT,
@@ -42,7 +42,9 @@ def receipt_of(team: str, title: str) -> Receipt:
 
 
 def test_a_competition() -> None:
-    made = of_competition(Competition(slug="dogs", title="Dogs & 100 % cats", opens_at=MOMENT), "https://k.org")
+    made = render_competition_citation(
+        Competition(slug="dogs", title="Dogs & 100 % cats", opens_at=MOMENT), "https://k.org"
+    )
     assert made == (
         "@misc{kennel-dogs,\n"
         "  title = {{Dogs \\& 100 \\% cats}},\n"
@@ -55,7 +57,7 @@ def test_a_competition() -> None:
 
 @given(st.text(), st.text())
 def test_any_name_keeps_braces_balanced_and_has_no_tex_commands(team: str, title: str) -> None:
-    made = of_receipt(receipt_of(team, title))
+    made = render_receipt_citation(make_receipt(team, title))
     assert balanced(made)
     assert made.count("\n") - team.count("\n") - title.count("\n") == 6
     assert not re.search(r"[&%$#_~^]", ESCAPES.sub("", made.partition(",\n")[2]))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.http.problem_details import status_of
+from api.http.problem_details import choose_status
 from api.http.response_cache import ResponseCache
 from scorer.errors import Conflict, KennelError, NotFound, TooMany
 
@@ -20,7 +20,7 @@ class AlreadyRated(Conflict):
     ],
 )
 def test_an_error_has_the_status_of_its_nearest_kind(error: KennelError, status: int) -> None:
-    assert status_of(error) == status
+    assert choose_status(error) == status
 
 
 def test_the_most_recently_used_responses_stay() -> None:

@@ -40,10 +40,10 @@ def png(
     """A valid RGB 8-bit PNG with other chunks before and after the image data. ``level`` is zlib's compression
     level."""
     height, width, _ = pixels.shape
-    return png_of_chunks(header(width, height), zlib.compress(rows(pixels), level), before, after)
+    return build_png(header(width, height), zlib.compress(rows(pixels), level), before, after)
 
 
-def png_of_chunks(
+def build_png(
     head: bytes, data: bytes, before: Sequence[Chunk] = (), after: Sequence[Chunk] = (), end: bytes = b""
 ) -> bytes:
     """A PNG with the given header chunk and compressed image data."""
@@ -56,7 +56,7 @@ def interlaced_png(pixels: NDArray[np.uint8]) -> bytes:
     height, width, _ = pixels.shape
     passes = [pixels[y::dy, x::dx] for x, y, dx, dy in ADAM7]
     data = b"".join(rows(p) for p in passes if p.size)
-    return png_of_chunks(header(width, height, interlace=1), zlib.compress(data))
+    return build_png(header(width, height, interlace=1), zlib.compress(data))
 
 
 def zipped(

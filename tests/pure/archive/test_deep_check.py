@@ -24,11 +24,11 @@ from tests.pure.archive.broken_files import (
     SIGNATURE,
     BrokenZipEntry,
     Chunk,
+    build_png,
     chunk,
     header,
     interlaced_png,
     png,
-    png_of_chunks,
     pngs,
     random_images,
     raw_zip,
@@ -174,7 +174,7 @@ NOT_RGB = {
     "grey alpha": (saved(IMAGE.convert("LA")), "is greyscale with an alpha channel, not RGB"),
     "alpha": (saved(IMAGE.convert("RGBA")), "has an alpha channel and is not RGB"),
     "rgb16": (
-        png_of_chunks(header(8, 8, depth=16), zlib.compress(bytes(8 * 49))),
+        build_png(header(8, 8, depth=16), zlib.compress(bytes(8 * 49))),
         "has 16 bits per channel, not 8",
     ),
 }
@@ -188,7 +188,7 @@ def test_images_other_than_8_bit_rgb_are_refused(case: str) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(32, 32), (8, 9), (9, 8), (0, 0), (100_000, 100_000)])
 def test_a_wrong_size_is_read_from_the_header(width: int, height: int) -> None:
-    assert fault(png_of_chunks(header(width, height), PACKED)) == f"dog.png is {width}x{height}, not 8x8"
+    assert fault(build_png(header(width, height), PACKED)) == f"dog.png is {width}x{height}, not 8x8"
 
 
 @pytest.mark.parametrize(
@@ -233,21 +233,21 @@ def test_a_real_animation_is_refused() -> None:
         (SIGNATURE + chunk(b"IDAT", PACKED) + header(8, 8), "is damaged: its header is not the first chunk"),
         (SIGNATURE + chunk(b"IHDR", bytes(12)), "is damaged: its header has a wrong length"),
         (SIGNATURE + header(8, 8) + chunk(b"IEND"), "is cut short: rows are missing from its image data"),
-        (png_of_chunks(header(8, 8, colour=5), PACKED), "is damaged: its header has values that do not exist"),
-        (png_of_chunks(header(8, 8, interlace=2), PACKED), "is damaged: its header has values that do not exist"),
-        (png_of_chunks(header(8, 8), PACKED[:-1] + b"?"), "is damaged: its image data can't be unpacked"),
-        (png_of_chunks(header(8, 8), b"no zlib"), "is damaged: its image data can't be unpacked"),
-        (png_of_chunks(header(8, 8), PACKED[:-4]), "is cut short: rows are missing from its image data"),
+        (build_png(header(8, 8, colour=5), PACKED), "is damaged: its header has values that do not exist"),
+        (build_png(header(8, 8, interlace=2), PACKED), "is damaged: its header has values that do not exist"),
+        (build_png(header(8, 8), PACKED[:-1] + b"?"), "is damaged: its image data can't be unpacked"),
+        (build_png(header(8, 8), b"no zlib"), "is damaged: its image data can't be unpacked"),
+        (build_png(header(8, 8), PACKED[:-4]), "is cut short: rows are missing from its image data"),
         (
-            png_of_chunks(header(8, 8), zlib.compress(rows(PIXELS)[:100])),
+            build_png(header(8, 8), zlib.compress(rows(PIXELS)[:100])),
             "is cut short: rows are missing from its image data",
         ),
         (
-            png_of_chunks(header(8, 8), zlib.compress(rows(PIXELS) + bytes(10**7))),
+            build_png(header(8, 8), zlib.compress(rows(PIXELS) + bytes(10**7))),
             "is damaged: its image data is longer than its size says",
         ),
         (
-            png_of_chunks(header(8, 8), zlib.compress(b"\x09" + rows(PIXELS)[1:])),
+            build_png(header(8, 8), zlib.compress(b"\x09" + rows(PIXELS)[1:])),
             "is damaged: its pixels can't be decoded",
         ),
         (
@@ -391,7 +391,7 @@ def test_flipped_pixel_data_with_valid_checksums_is_checked_or_refused(
     flips: list[tuple[int, int]], packed: bool
 ) -> None:
     data = flipped(PACKED, flips) if packed else zlib.compress(flipped(rows(PIXELS), flips))
-    only_expected_errors(zipped([("0.png", png_of_chunks(header(8, 8), data))]), 1)
+    only_expected_errors(zipped([("0.png", build_png(header(8, 8), data))]), 1)
 
 
 @FUZZ

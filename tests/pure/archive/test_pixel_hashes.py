@@ -78,7 +78,7 @@ def test_no_images_have_no_share_of_copies() -> None:
     assert find_training_image_copies(none, hash_pixels(random_images(2)), none).share == 0.0
 
 
-def duplicates_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> ExactDuplicates:
+def find_duplicates(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> ExactDuplicates:
     return find_exact_duplicates(hash_pixels(images), hash_pixels(mirror_images(images)))
 
 
@@ -86,7 +86,7 @@ def duplicates_of(images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> Ex
 def test_duplicates_are_those_of_a_comparison_of_every_pair(rows: list[list[int]]) -> None:
     """Many three-pixel images are equal, mirrored or symmetric."""
     images = np.repeat(np.array(rows, np.uint8).reshape(len(rows), 1, 3, 1), 3, axis=3)
-    duplicates = duplicates_of(images)
+    duplicates = find_duplicates(images)
     same = [sum(other == row for other in rows) > 1 for row in rows]
     flipped = [
         not alike and any(other == row[::-1] for place, other in enumerate(rows) if place != own)

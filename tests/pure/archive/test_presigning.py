@@ -25,7 +25,7 @@ def presigned(monkeypatch: pytest.MonkeyPatch, key: str, length: int) -> str:
     return url
 
 
-def signature_of(url: str) -> str:
+def read_signature(url: str) -> str:
     return parse_qs(urlsplit(url).query)["X-Amz-Signature"][0]
 
 
@@ -37,10 +37,10 @@ def test_the_signature_is_that_of_aws(monkeypatch: pytest.MonkeyPatch, key: str)
     monkeypatch.setattr(auth, "get_current_datetime", lambda **_: moment.replace(tzinfo=None))
     request = AWSRequest("PUT", f"{parts.scheme}://{parts.netloc}{parts.path}", headers={"Content-Length": "12345"})
     auth.S3SigV4QueryAuth(Credentials(KEY, SECRET), "s3", REGION, int(LIFE.total_seconds())).add_auth(request)
-    assert signature_of(url) == signature_of(request.url)
+    assert read_signature(url) == read_signature(request.url)
 
 
 def test_another_length_has_another_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     url = presigned(monkeypatch, "uploads/abc", 10)
     assert with_signed_length(url, 10, SECRET) == url
-    assert signature_of(with_signed_length(url, 11, SECRET)) != signature_of(url)
+    assert read_signature(with_signed_length(url, 11, SECRET)) != read_signature(url)

@@ -15,7 +15,7 @@ from scorer.archive import BOTTLENECK, hash_pixels, mirror_images, read_referenc
 from scorer.archive.reference_image import MAX_PIXELS
 from scorer.errors import Invalid, KennelError, TooLarge
 from tests.examples import examples
-from tests.pure.archive.broken_files import header, png, png_of_chunks, random_images, zipped
+from tests.pure.archive.broken_files import build_png, header, png, random_images, zipped
 
 WIDE = np.random.default_rng(3).integers(0, 256, (30, 50, 3), np.uint8)
 
@@ -156,15 +156,15 @@ FRAMES = [Image.fromarray(image) for image in random_images(2)]
         (saved(FRAMES[0], save_all=True, append_images=FRAMES[1:]), "is animated"),
         (saved(FRAMES[0], "WEBP", save_all=True, append_images=FRAMES[1:]), "is animated"),
         (saved(Image.fromarray(np.zeros((8, 8), np.uint16))), "has 16 bits per channel; convert it to 8"),
-        (png_of_chunks(header(8, 8, depth=16), b""), "has 16 bits per channel; convert it to 8"),
+        (build_png(header(8, 8, depth=16), b""), "has 16 bits per channel; convert it to 8"),
         (saved(RGBA.point([*range(256)] * 3 + [128] * 256)), "is partly transparent; put it on a background"),
         (
             saved(FRAMES[0], transparency=tuple(random_images(1)[0, 0, 0].tolist())),
             "is partly transparent; put it on a background",
         ),
-        (png_of_chunks(header(8_000, 8_000), b""), f"has more than {MAX_PIXELS:,} pixels"),
-        (png_of_chunks(header(10_000, 10_000), b""), f"has more than {MAX_PIXELS:,} pixels"),
-        (png_of_chunks(header(100_000, 100_000), b""), f"has more than {MAX_PIXELS:,} pixels"),
+        (build_png(header(8_000, 8_000), b""), f"has more than {MAX_PIXELS:,} pixels"),
+        (build_png(header(10_000, 10_000), b""), f"has more than {MAX_PIXELS:,} pixels"),
+        (build_png(header(100_000, 100_000), b""), f"has more than {MAX_PIXELS:,} pixels"),
     ],
 )
 def test_an_unusable_image_is_reported(content: bytes, says: str) -> None:

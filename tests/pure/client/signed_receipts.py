@@ -19,7 +19,7 @@ RECEIPT = {
 }
 
 
-def jwk_of(key: OKPKey) -> dict[str, Any]:
+def to_jwk(key: OKPKey) -> dict[str, Any]:
     return {**key.as_dict(private=False), "kid": key.thumbprint()}
 
 

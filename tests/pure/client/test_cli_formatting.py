@@ -10,10 +10,10 @@ from kennel_client.cli import submissions
 from kennel_client.cli.exit_codes import (
     EXIT_CODE_TEXTS,
     ExitCode,
-    exit_code_of,
+    build_problem,
+    choose_exit_code,
     exit_codes_help,
-    message_of,
-    problem_of,
+    format_error,
 )
 from kennel_client.cli.formatting import (
     format_duration,
@@ -51,12 +51,12 @@ def refused(status: int, slug: str = "x") -> Refused:
     ],
 )
 def test_each_kind_of_failure_has_its_exit_status(error: Refused | Invalid, status: ExitCode) -> None:
-    assert exit_code_of(error) is status
+    assert choose_exit_code(error) is status
 
 
 def test_an_invalid_upload_has_the_status_of_a_faulty_zip() -> None:
-    assert {exit_code_of(refused(status), uploading=True) for status in (413, 422)} == {ExitCode.FAULTY}
-    assert exit_code_of(refused(409, "closed"), uploading=True) is ExitCode.REFUSED
+    assert {choose_exit_code(refused(status), uploading=True) for status in (413, 422)} == {ExitCode.FAULTY}
+    assert choose_exit_code(refused(409, "closed"), uploading=True) is ExitCode.REFUSED
 
 
 def test_every_status_is_explained() -> None:
@@ -66,10 +66,10 @@ def test_every_status_is_explained() -> None:
 
 def test_errors_of_the_client_and_of_the_service_read_alike() -> None:
     local = Invalid("bad-images", "Two are wrong.", faults=["a.png: too small", "b.png: grey"], fault_count=2)
-    remote = Refused(422, problem_of(local))
-    assert message_of(local) == message_of(remote) == "Two are wrong.\n  - a.png: too small\n  - b.png: grey"
+    remote = Refused(422, build_problem(local))
+    assert format_error(local) == format_error(remote) == "Two are wrong.\n  - a.png: too small\n  - b.png: grey"
     assert remote.slug == "bad-images"
-    assert problem_of(remote)["fault_count"] == 2
+    assert build_problem(remote)["fault_count"] == 2
 
 
 @given(st.text())

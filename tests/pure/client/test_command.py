@@ -46,7 +46,7 @@ COMPLETED = {
 """Completions, by the beginning of a command."""
 
 
-def names_of(app: typer.Typer, *group: str) -> set[str]:
+def list_command_names(app: typer.Typer, *group: str) -> set[str]:
     """The names of the subcommands in the ``--help`` of an app or one of its groups."""
     command = typer.main.get_command(app)
     for name in group:
@@ -57,13 +57,13 @@ def names_of(app: typer.Typer, *group: str) -> set[str]:
 
 def test_the_client_names_the_commands_that_the_server_adds() -> None:
     client = main.client_app()
-    assert names_of(whole) - names_of(client) == set(main.SERVER_COMMANDS)
-    assert names_of(whole, "admin") - names_of(client, "admin") == {"installation"}
+    assert list_command_names(whole) - list_command_names(client) == set(main.SERVER_COMMANDS)
+    assert list_command_names(whole, "admin") - list_command_names(client, "admin") == {"installation"}
     for noun, names in main.SERVER_ADMIN_COMMANDS.items():
-        assert names_of(whole, "admin", noun) - names_of(client, "admin", noun) == set(names)
-    assert names_of(client) <= names_of(whole)
-    assert {"submit", "status", "leaderboard", "check", "admin"} <= names_of(client)
-    assert {"create", "checklist", "publish"} <= names_of(client, "admin", "competition")
+        assert list_command_names(whole, "admin", noun) - list_command_names(client, "admin", noun) == set(names)
+    assert list_command_names(client) <= list_command_names(whole)
+    assert {"submit", "status", "leaderboard", "check", "admin"} <= list_command_names(client)
+    assert {"create", "checklist", "publish"} <= list_command_names(client, "admin", "competition")
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_listing_and_running_commands_imports_no_large_library() -> None:
     code = """
 import sys, typer
 from deploy.cli.main import main, make_server_app
-from tests.pure.client.test_command import commands_of
-assert len(list(commands_of(typer.main.get_command(make_server_app())))) > 100
+from tests.pure.client.test_command import walk_commands
+assert len(list(walk_commands(typer.main.get_command(make_server_app())))) > 100
 sys.argv = ["kennel", "competitions"]
 try:
     main()
@@ -184,11 +184,11 @@ def test_groups_list_the_first_paragraph_of_each_commands_help() -> None:
     assert compared > 70
 
 
-def commands_of(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
+def walk_commands(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
     """The commands of a group and its subgroups, by their full names."""
     for name, member in command.commands.items():
         if hasattr(member, "commands"):
-            yield from commands_of(member, *names, name)
+            yield from walk_commands(member, *names, name)
         else:
             yield " ".join([*names, name]), member
 
@@ -196,7 +196,7 @@ def commands_of(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
 def test_every_command_has_json_or_a_reason_against_it() -> None:
     without = {
         name
-        for name, command in commands_of(typer.main.get_command(whole))
+        for name, command in walk_commands(typer.main.get_command(whole))
         if all("--json" not in parameter.opts for parameter in command.params)
     }
     assert without == WITHOUT_JSON.keys()
@@ -206,7 +206,7 @@ def test_every_command_that_prints_a_list_has_formats() -> None:
     """A list is a table for people, or CSV or JSON for programs."""
     options = {
         name: {option for parameter in command.params for option in parameter.opts}
-        for name, command in commands_of(typer.main.get_command(whole))
+        for name, command in walk_commands(typer.main.get_command(whole))
     }
     lists = {name for name in options if name.rpartition(" ")[2] in {"list", "competitions", "leaderboard", "status"}}
     assert len(lists) > 15
@@ -216,7 +216,7 @@ def test_every_command_that_prints_a_list_has_formats() -> None:
 def test_every_command_and_group_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     """``-h`` also works for commands with an id, which may begin with a hyphen."""
     root = typer.main.get_command(whole)
-    commands = {name for name, _ in commands_of(root)}
+    commands = {name for name, _ in walk_commands(root)}
     groups = {" ".join(name.split()[:-1]) for name in commands}
     for name in sorted((commands | groups) - PASSED_ON):
         assert root.main([*name.split(), "-h"], prog_name="kennel", standalone_mode=False) == 0, name

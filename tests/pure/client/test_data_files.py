@@ -16,7 +16,7 @@ FILE = {"name": "train.zip", "bytes": len(CONTENT), "sha256": hashlib.sha256(CON
 STORE = "https://store.example.org/data/train.zip?signature=1"
 
 
-def client_of(answer: Callable[[httpx.Request], httpx.Response], requests: list[httpx.Request]) -> ApiClient:
+def build_client(answer: Callable[[httpx.Request], httpx.Response], requests: list[httpx.Request]) -> ApiClient:
     """A client that records its requests and gets its responses from a function."""
 
     def handle(request: httpx.Request) -> httpx.Response:
@@ -52,7 +52,7 @@ def test_the_store_gets_the_range_and_no_token(tmp_path: Path, arrived: bytes) -
         (tmp_path / "train.zip.part").write_bytes(arrived)
     shares: list[float] = []
     requests: list[httpx.Request] = []
-    client = client_of(redirecting, requests)
+    client = build_client(redirecting, requests)
     download(client, "dogs", FILE, target=target, progress=shares.append)
     assert target.read_bytes() == CONTENT
     assert [path.name for path in tmp_path.iterdir()] == ["train.zip"]
@@ -66,7 +66,7 @@ def test_the_store_gets_the_range_and_no_token(tmp_path: Path, arrived: bytes) -
 def test_a_service_without_ranges_sends_the_whole_file(tmp_path: Path) -> None:
     (tmp_path / "train.zip.part").write_bytes(b"of another file")
     download(
-        client_of(lambda _: httpx.Response(200, content=CONTENT), []),
+        build_client(lambda _: httpx.Response(200, content=CONTENT), []),
         "dogs",
         FILE,
         target=tmp_path / "train.zip",
@@ -78,11 +78,11 @@ def test_a_service_without_ranges_sends_the_whole_file(tmp_path: Path) -> None:
 def test_a_file_with_another_hash_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "train.zip.part").write_bytes(b"of another file")
     with pytest.raises(Refused, match="was damaged in transit"):
-        download(client_of(ranged, []), "dogs", FILE, target=tmp_path / "train.zip", progress=print)
+        download(build_client(ranged, []), "dogs", FILE, target=tmp_path / "train.zip", progress=print)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(Unreadable, match="cannot be written"):
-        download(client_of(ranged, []), "dogs", FILE, target=tmp_path / "file" / "train.zip", progress=print)
+        download(build_client(ranged, []), "dogs", FILE, target=tmp_path / "file" / "train.zip", progress=print)
 
 
 def test_a_lost_connection_keeps_the_received_bytes(tmp_path: Path) -> None:
@@ -92,14 +92,14 @@ def test_a_lost_connection_keeps_the_received_bytes(tmp_path: Path) -> None:
 
     with pytest.raises(Unreachable):
         download(
-            client_of(lambda _: httpx.Response(200, content=chunks()), []),
+            build_client(lambda _: httpx.Response(200, content=chunks()), []),
             "dogs",
             FILE,
             target=tmp_path / "a.zip",
             progress=print,
         )
     assert (tmp_path / "a.zip.part").read_bytes() == CONTENT[:500]
-    download(client_of(ranged, []), "dogs", FILE, target=tmp_path / "a.zip", progress=print)
+    download(build_client(ranged, []), "dogs", FILE, target=tmp_path / "a.zip", progress=print)
     assert (tmp_path / "a.zip").read_bytes() == CONTENT
 
 
@@ -108,7 +108,7 @@ def test_a_refused_download_keeps_the_bytes_received_before(tmp_path: Path, arri
     part = tmp_path / "train.zip.part"
     if arrived:
         part.write_bytes(arrived)
-    refusing = client_of(lambda _: httpx.Response(403, json={"title": "Accept the rules first."}), [])
+    refusing = build_client(lambda _: httpx.Response(403, json={"title": "Accept the rules first."}), [])
     with pytest.raises(Refused, match="Accept the rules"):
         download(refusing, "dogs", FILE, target=tmp_path / "train.zip", progress=print)
     assert [path.name for path in tmp_path.iterdir()] == ([part.name] if arrived else [])

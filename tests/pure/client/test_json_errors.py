@@ -27,7 +27,7 @@ COMMANDS = {
 }
 
 
-def value_of(parameter: Any) -> str:
+def example_value(parameter: Any) -> str:
     """A value of the parameter's type that names something that does not exist."""
     annotation = parameter.type_descriptor.annotation
     if get_origin(annotation) is Literal:
@@ -35,13 +35,13 @@ def value_of(parameter: Any) -> str:
     return {Path: "file/nosuch", int: "1", float: "1", datetime: "2030-01-01"}.get(annotation, "nosuch")
 
 
-def arguments_of(command: Any) -> list[str]:
+def list_arguments(command: Any) -> list[str]:
     """The values of the required arguments and options of a command."""
     words: list[str] = []
     for parameter in command.params:
         if parameter.required:
             option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
-            words += [*option, *[value_of(parameter)] * max(1, parameter.nargs)]
+            words += [*option, *[example_value(parameter)] * max(1, parameter.nargs)]
     return words
 
 
@@ -126,7 +126,7 @@ def test_admin_commands_report_a_faulty_server_in_one_sentence(
     for variable, value in (SETTINGS | changes).items():
         monkeypatch.setenv(variable, value.format(port=unreachable.rpartition(":")[2], tls=port, ca=ca))
     known = {"file/nosuch": str(tmp_path), "nosuch": "organizer"}
-    arguments = [known.get(word, word) for word in arguments_of(COMMANDS[name])]
+    arguments = [known.get(word, word) for word in list_arguments(COMMANDS[name])]
     command_line = ["kennel", *name.split()[1:], *arguments, *MORE_ARGUMENTS.get(name, []), "--json"]
     monkeypatch.setattr(sys, "argv", command_line)
     with pytest.raises(SystemExit) as end:
@@ -146,7 +146,7 @@ def test_wrong_arguments_are_a_problem_on_standard_output(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    arguments = arguments_of(COMMANDS[name])
+    arguments = list_arguments(COMMANDS[name])
     wrong = arguments[:-1] if arguments else ["--nosuch", *["nosuch"] * 3]
     monkeypatch.setattr(sys, "argv", ["kennel", *name.split()[1:], "--json", *wrong])
     with pytest.raises(SystemExit) as end:
@@ -173,7 +173,7 @@ def test_an_error_is_a_problem_on_standard_output(
     monkeypatch.setattr(
         sys,
         "argv",
-        ["kennel", *name.split()[1:], *arguments_of(COMMANDS[name]), *MORE_ARGUMENTS.get(name, []), "--json"],
+        ["kennel", *name.split()[1:], *list_arguments(COMMANDS[name]), *MORE_ARGUMENTS.get(name, []), "--json"],
     )
     with pytest.raises(SystemExit) as end:
         main.main()

@@ -13,15 +13,15 @@ from kennel_client.cli import main
 from kennel_client.cli.connection import exit_on_error
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.errors import Unreadable
-from kennel_client.receipts import FORM, SCORE_FORM, Forged, issuer_of, verified_receipt
+from kennel_client.receipts import FORM, SCORE_FORM, Forged, read_issuer, verified_receipt
 from scorer.submissions.receipts import Receipt, ReceiptScore
-from tests.pure.client.signed_receipts import KEY, OTHER, RECEIPT, SCORE, jwk_of, signed
+from tests.pure.client.signed_receipts import KEY, OTHER, RECEIPT, SCORE, signed, to_jwk
 
 
 def test_a_signed_receipt_is_accepted_by_any_of_the_keys() -> None:
     for key in (KEY, OTHER):
-        assert verified_receipt(signed(RECEIPT, key), [jwk_of(OTHER), jwk_of(KEY)]) == RECEIPT
-    assert issuer_of(signed(RECEIPT)) == "https://kennel.example.org"
+        assert verified_receipt(signed(RECEIPT, key), [to_jwk(OTHER), to_jwk(KEY)]) == RECEIPT
+    assert read_issuer(signed(RECEIPT)) == "https://kennel.example.org"
 
 
 def without_a_signature() -> dict[str, Any]:
@@ -31,7 +31,7 @@ def without_a_signature() -> dict[str, Any]:
     return {"receipt": RECEIPT, "jws": f"{header}.{payload}."}
 
 
-def with_payload_of_another() -> dict[str, Any]:
+def swap_payload() -> dict[str, Any]:
     better = {**RECEIPT, "team": "Eve"}
     header, _, signature = signed(RECEIPT)["jws"].split(".")
     return {"receipt": better, "jws": ".".join((header, signed(better)["jws"].split(".")[1], signature))}
@@ -41,7 +41,7 @@ def with_payload_of_another() -> dict[str, Any]:
     "document",
     [
         {**signed(RECEIPT), "receipt": {**RECEIPT, "team": "Eve"}},
-        with_payload_of_another(),
+        swap_payload(),
         without_a_signature(),
         signed(RECEIPT, OTHER),
         signed(RECEIPT, OTHER, kid=KEY.thumbprint()),
@@ -56,7 +56,7 @@ def with_payload_of_another() -> dict[str, Any]:
 )
 def test_an_altered_receipt_is_refused(document: Any) -> None:
     with pytest.raises(Forged):
-        verified_receipt(document, [jwk_of(KEY)])
+        verified_receipt(document, [to_jwk(KEY)])
 
 
 @pytest.mark.parametrize("keys", [[], [{}], [{"kid": KEY.thumbprint()}], [{"kid": KEY.thumbprint(), "x": "AA"}]])
@@ -76,7 +76,7 @@ class Outcome(NamedTuple):
 @pytest.fixture
 def verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """``kennel verify`` of a file with a text. ``keys`` is the content of the key file, or None to leave it out."""
-    correct_keys = {"keys": [jwk_of(KEY)]}
+    correct_keys = {"keys": [to_jwk(KEY)]}
 
     def run(text: str, *options: str, keys: Any = correct_keys) -> Outcome:
         file, key_file = tmp_path / "receipt.json", tmp_path / "keys.json"
@@ -123,7 +123,7 @@ WRONG = [
 @pytest.mark.parametrize(("field", "receipt"), WRONG)
 def test_an_invalid_field_of_a_signed_receipt_is_named(verify: Any, field: str, receipt: Any) -> None:
     with pytest.raises(Unreadable):
-        verified_receipt(signed(receipt), [jwk_of(KEY)])
+        verified_receipt(signed(receipt), [to_jwk(KEY)])
     for options in ((), ("--json",)):
         done = verify(json.dumps(signed(receipt)), *options)
         assert done.status == ExitCode.USAGE

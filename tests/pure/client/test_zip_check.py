@@ -9,17 +9,17 @@ import pytest
 from kennel_client.archive.listing import ImageSpec
 from kennel_client.archive.zip_check import check_zip
 from kennel_client.errors import Invalid
-from tests.pure.archive.broken_files import header, png, png_of_chunks, pngs, random_images, rows, zipped
+from tests.pure.archive.broken_files import build_png, header, png, pngs, random_images, rows, zipped
 
 SPEC = ImageSpec(4, 8)
 SOUND = png(random_images(1)[0])
 PACKED = zlib.compress(rows(random_images(1)[0]))
-NO_SUCH_FILTER = png_of_chunks(header(8, 8), zlib.compress(b"\x09" + rows(random_images(1)[0])[1:]))
+NO_SUCH_FILTER = build_png(header(8, 8), zlib.compress(b"\x09" + rows(random_images(1)[0])[1:]))
 """A PNG with wrong pixels only: the first row has a filter type that does not exist."""
 FAULTS = {
     "wrong-size.png": (png(random_images(1, 9)[0]), "is 9x9, not 8x8"),
-    "grey.png": (png_of_chunks(header(8, 8, colour=0), PACKED), "is greyscale"),
-    "short.png": (png_of_chunks(header(8, 8), zlib.compress(rows(random_images(1)[0])[:-1])), "rows are missing"),
+    "grey.png": (build_png(header(8, 8, colour=0), PACKED), "is greyscale"),
+    "short.png": (build_png(header(8, 8), zlib.compress(rows(random_images(1)[0])[:-1])), "rows are missing"),
     "checksum.png": (SOUND.replace(b"IDAT", b"IDOT"), "a wrong checksum in its IDOT chunk"),
 }
 

@@ -25,7 +25,7 @@ def shipped() -> Photographs:
     return bundled_photographs(0)
 
 
-def parts_of(cut: Photographs) -> list[Tiles]:
+def list_parts(cut: Photographs) -> list[Tiles]:
     return [getattr(cut, part) for part in PARTS]
 
 
@@ -46,15 +46,15 @@ def test_the_parts_are_large_enough(shipped: Photographs) -> None:
 
 
 def test_every_tile_is_an_rgb_image_with_a_source_and_a_rectangle(shipped: Photographs) -> None:
-    for part in parts_of(shipped):
+    for part in list_parts(shipped):
         assert part.images.dtype == np.uint8
         assert part.images.shape == (len(part), 64, 64, 3)
         assert len(part.sources) == len(part.rectangles) == len(part)
 
 
 def test_no_tile_equals_another_or_its_mirror(shipped: Photographs) -> None:
-    plain = [digest for part in parts_of(shipped) for digest in hashes(part)]
-    mirrored = [digest for part in parts_of(shipped) for digest in hashes(part, mirrored=True)]
+    plain = [digest for part in list_parts(shipped) for digest in hashes(part)]
+    mirrored = [digest for part in list_parts(shipped) for digest in hashes(part, mirrored=True)]
     assert len(set(plain)) == len(plain)
     symmetric = {a for a, b in zip(plain, mirrored, strict=True) if a == b}
     assert set(plain) & set(mirrored) <= symmetric
@@ -95,14 +95,14 @@ def test_no_photograph_gives_too_many_tiles(shipped: Photographs) -> None:
 
 
 def test_every_photograph_is_used_and_some_only_in_the_held_out_part(shipped: Photographs) -> None:
-    used = {source for part in parts_of(shipped) for source in part.sources}
+    used = {source for part in list_parts(shipped) for source in part.sources}
     assert used == {Path(photograph.file).stem for photograph in BUNDLED_PHOTOGRAPHS}
     unseen = [source for source in shipped.held_out.sources if source not in shipped.train.sources]
     assert 0.2 < len(unseen) / len(shipped.held_out) < 0.5
 
 
 def test_near_constant_tiles_are_dropped(shipped: Photographs) -> None:
-    for part in parts_of(shipped):
+    for part in list_parts(shipped):
         spread = part.images.transpose(0, 3, 1, 2).reshape(len(part), 3, -1).std(axis=2).max(axis=1)
         assert spread.min() >= MIN_TILE_CONTRAST - 1e-6
 
@@ -158,8 +158,8 @@ def test_a_folder_is_split_by_whole_photographs(tmp_path: Path, suffix: str) -> 
     folder = a_folder(tmp_path / "mine", suffix=suffix)
     (folder / "notes.txt").write_text("not a photograph")
     cut = photographs_in(folder, size=16, train=20, held_out=8, private_extra=4)
-    assert [len(part) for part in parts_of(cut)] == [20, 8, 4]
-    sources = [set(part.sources) for part in parts_of(cut)]
+    assert [len(part) for part in list_parts(cut)] == [20, 8, 4]
+    sources = [set(part.sources) for part in list_parts(cut)]
     assert sum(map(len, sources)) == len(set.union(*sources))
     assert cut.train.images.shape == (20, 16, 16, 3)
     for source in set.union(*sources):
@@ -169,9 +169,9 @@ def test_a_folder_is_split_by_whole_photographs(tmp_path: Path, suffix: str) -> 
 def test_a_folder_is_cut_coarse_to_fine_and_never_enlarged(tmp_path: Path) -> None:
     folder = a_folder(tmp_path / "mine", photographs=12, size=(32, 32))
     few = photographs_in(folder, size=16, train=6, held_out=2, private_extra=1)
-    assert {r.right - r.left for part in parts_of(few) for r in part.rectangles} == {32.0}
+    assert {r.right - r.left for part in list_parts(few) for r in part.rectangles} == {32.0}
     many = photographs_in(folder, size=16, train=24, held_out=8, private_extra=4)
-    assert min(r.right - r.left for part in parts_of(many) for r in part.rectangles) == 16.0
+    assert min(r.right - r.left for part in list_parts(many) for r in part.rectangles) == 16.0
 
 
 def test_a_folder_gives_the_same_parts_for_the_same_seed(tmp_path: Path) -> None:

@@ -157,5 +157,5 @@ def test_pages_have_sign_in_links_only_on_a_terminal(terminal: bool, monkeypatch
     lines = console.export_text().splitlines()
     assert len([line for line in lines if line.startswith("http://kennel/")]) == 5
     assert len([line for line in lines if "#secret" in line]) == (5 if terminal else 0)
-    handles = [page.handle for page in run.pages_of("dogs", submitted)]
+    handles = [page.handle for page in run.list_pages("dogs", submitted)]
     assert len(set(handles)) == 5

@@ -10,7 +10,7 @@ import pytest
 from deploy.standalone import service
 from deploy.standalone.data_folder import DataFolder
 from deploy.standalone.run import print_greeting
-from deploy.standalone.service import absolute_paths, environment_of_parts, service_children
+from deploy.standalone.service import absolute_paths, build_environment, service_children
 from scorer.confinement.import_path import IMPORT_PATH
 from scorer.errors import Unavailable
 from worker.runtime import device_probe
@@ -57,7 +57,7 @@ def test_a_working_gpu_gets_a_scoring_worker_unless_disabled(
     """With ``auto``, workers choose their device. A faulty GPU does not count."""
     monkeypatch.setattr(device_probe, "DRIVER", (tmp_path,))
     monkeypatch.setattr(device_probe, "device_fault", lambda _: "It is lost." if faulty else None)
-    environment = environment_of_parts(DataFolder(tmp_path, lock=0), asked, {})
+    environment = build_environment(DataFolder(tmp_path, lock=0), asked, {})
     assert environment["KENNEL_DEVICE"] == device
     children = service_children(environment, tmp_path, 8000)
     assert {child.name for child in children} == {"api", "checker", "beat", *workers}
@@ -69,7 +69,7 @@ def test_a_working_gpu_gets_a_scoring_worker_unless_disabled(
 
 def test_the_setting_counts_worker_processes_of_other_machines(tmp_path: Path) -> None:
     asked = {"KENNEL_DEVICE": "cpu", "KENNEL_WORKER_PROCESSES": "9"}
-    assert environment_of_parts(DataFolder(tmp_path, lock=0), asked, {})["KENNEL_WORKER_PROCESSES"] == "9"
+    assert build_environment(DataFolder(tmp_path, lock=0), asked, {})["KENNEL_WORKER_PROCESSES"] == "9"
 
 
 @pytest.mark.parametrize("terminal", [True, False])

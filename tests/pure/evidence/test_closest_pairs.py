@@ -11,7 +11,7 @@ from scorer.archive.selected_images import select_images
 from scorer.errors import NotFound
 from scorer.evidence import closest_pairs
 from scorer.evidence.examples import MAX_PAIRS, ExamplePair, example_groups
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 
 
 def named(*pairs_: tuple[int, int]) -> list[dict[str, object]]:
@@ -44,7 +44,7 @@ def test_difference_is_in_grey_levels() -> None:
 
 def test_images_are_selected_by_their_positions() -> None:
     images = noise_images(3, 12)
-    file = io.BytesIO(zip_of(images))
+    file = io.BytesIO(make_zip(images))
     listing = list_images(file, ImageSpec(12, 16))
     selected = select_images(file, listing, {11, 2, 40, -1}, size=16)
     assert sorted(selected) == [2, 11]

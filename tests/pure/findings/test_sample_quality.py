@@ -35,7 +35,7 @@ def random() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def all_of(own: Any) -> dict[str, Finding]:
+def compute_all_findings(own: Any) -> dict[str, Finding]:
     training, held_out = photographs(1), photographs(2)
     upright = nearest(own, training)
     near = near_duplicates(originals_of(upright, upright), nearest(held_out, training).distance)
@@ -65,7 +65,7 @@ def all_of(own: Any) -> dict[str, Finding]:
 
 
 def test_an_honest_entry() -> None:
-    findings = all_of(photographs(3))
+    findings = compute_all_findings(photographs(3))
     assert len(findings) == 23
     for finding in findings.values():
         assert finding.value is not None
@@ -83,7 +83,7 @@ def test_an_honest_entry() -> None:
 
 
 def test_copies_that_repeat() -> None:
-    findings = all_of(np.concatenate([photographs(1)[:100], photographs(1)[:20]]))
+    findings = compute_all_findings(np.concatenate([photographs(1)[:100], photographs(1)[:20]]))
     assert "as copies are" in findings["two_sample"].sentence
     assert "Some images are versions of training images" in findings["authenticity"].sentence
     assert findings["near_copies"].value == 1.0
@@ -97,7 +97,7 @@ def test_copies_that_repeat() -> None:
 
 
 def test_images_of_another_distribution() -> None:
-    findings = all_of(photographs(4) + 3.0)
+    findings = compute_all_findings(photographs(4) + 3.0)
     assert "The test distinguishes real from generated images." in findings["two_sample"].sentence
     assert "farther than held-out images" in findings["relative_mmd"].sentence
 

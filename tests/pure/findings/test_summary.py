@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from scorer.findings.signs import SIGNS, signs_of
-from scorer.findings.summary import CLOSENESS, IMAGES_OF, VERDICTS, Summary, gravity, summary_of
+from scorer.findings.signs import SIGNS, find_signs
+from scorer.findings.summary import CLOSENESS, IMAGE_COLUMNS, VERDICTS, Summary, gravity, summarise_evidence
 
 NEAR = {"near_copies_share": 0.13, "near_copies_expected": 0.01, "near_copies_p": 1e-9, "near_copies_mirrored": 0}
 HASHES = {"hash_share": 0.5, "hash_expected": 0.0, "hash_p": 1e-9, "hash_mirrored": 30}
@@ -16,7 +16,7 @@ SLIGHT = {"thumbnail_share": 0.9, "thumbnail_expected": 0.01, "thumbnail_p": 0.2
 
 
 def summary(numbers: Mapping[str, float], findings: list[dict[str, Any]], *, shown: int = 0) -> Summary:
-    return summary_of(signs_of(numbers, 200), numbers, findings, images=200, shown=shown)
+    return summarise_evidence(find_signs(numbers, 200), numbers, findings, images=200, shown=shown)
 
 
 def pixels(share: float) -> list[dict[str, Any]]:
@@ -73,6 +73,6 @@ def test_the_summary_refers_only_to_examples_that_are_shown() -> None:
 
 
 def test_every_sign_has_a_place_in_the_rule() -> None:
-    assert {sign.name for sign in SIGNS} - {*IMAGES_OF} - CLOSENESS == {"repeats", "identical-images"}
+    assert {sign.name for sign in SIGNS} - {*IMAGE_COLUMNS} - CLOSENESS == {"repeats", "identical-images"}
     order = [gravity("copies", 0.5), gravity("copies", 0.1), *(gravity(word, None) for word in VERDICTS[1:])]
     assert order == sorted(order)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.rendering.charts import insight_figures
-from api.rendering.charts.captions import CHOICES, LABEL_NAMES, TITLES, sentence_of, title_of
-from api.rendering.charts.insight_figures import FLOOR, TOP, FigureChart, figure_chart_of
+from api.rendering.charts.captions import CHOICES, LABEL_NAMES, TITLES, build_sentence, build_title
+from api.rendering.charts.insight_figures import FLOOR, TOP, FigureChart, build_figure_chart
 from api.rendering.charts.scales import Scale, round_ticks, scale_around
 from scorer.insights import figures
 from scorer.insights.figures import FIGURES, Figure, FigureSummary
@@ -43,14 +43,14 @@ def shown_figure(values: list[float], *, better: str = "lower", missing: int = 0
     """The figure of a shown track with entries that have the FIDs 1, 2, 3, ..."""
     fids = np.arange(1.0, len(values) + 1)
     summary = {"metric": "KID", "extractor": "tiny@1", "better": better, "missing": missing, "count": len(values)}
-    columns = ("fid", figures.column_of("kid_2"))
-    values_of_columns = [fids, np.array(values, float)]
+    columns = ("fid", figures.shown_column_name("kid_2"))
+    column_values = [fids, np.array(values, float)]
     return Figure(
         figures.SHOWN_TRACK_FIGURE,
         "public",
         "all",
         columns,
-        values_of_columns,
+        column_values,
         lambda: FigureSummary(summary | SUMMARY, []),
         shown="kid_2",
     )
@@ -74,7 +74,7 @@ def figure(name: str, rows: list[Any], *, tau: float | None = None, labels: bool
 
 def drawn(figure: Figure) -> FigureChart:
     """The chart of a figure, which must have one."""
-    drawing = figure_chart_of(figure)
+    drawing = build_figure_chart(figure)
     assert drawing is not None
     return drawing
 
@@ -106,7 +106,7 @@ def test_every_mark_is_inside_the_picture(name: str, data: st.DataObject) -> Non
     else:
         assert [dot.row for dot in drawing.dots] == list(range(len(rows)))
     assert len(drawing.x_ticks) <= 12
-    assert drawing.description == sentence_of(
+    assert drawing.description == build_sentence(
         figure(name, rows, tau=tau if name in {"distances", "fid-distance"} else None)
     )
 
@@ -159,12 +159,12 @@ def test_divergences_have_a_log_scale_and_shares_a_linear_one() -> None:
 
 def test_the_caption_of_a_shown_track_counts_missing_numbers() -> None:
     figure = shown_figure([0.1, 0.2], missing=3)
-    assert title_of(figure) == "FID and kid_2, public track"
-    assert sentence_of(figure) == (
+    assert build_title(figure) == "FID and kid_2, public track"
+    assert build_sentence(figure) == (
         "kid_2: KID of tiny@1, lower is better. 2 entries. Pearson's correlation of FID and kid_2 is 0.500, Spearman's"
         " not defined. 3 more do not have this number."
     )
-    assert sentence_of(shown_figure([])) == "Nothing to show yet."
+    assert build_sentence(shown_figure([])) == "Nothing to show yet."
 
 
 def test_rises_and_falls_are_marked() -> None:
@@ -181,7 +181,7 @@ def test_only_some_of_very_many_dots_are_drawn(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_figure_without_entries_is_not_drawn() -> None:
-    assert [figure_chart_of(figure(name, [])) for name in FIGURES] == [None] * len(FIGURES)
+    assert [build_figure_chart(figure(name, [])) for name in FIGURES] == [None] * len(FIGURES)
 
 
 def test_every_figure_and_label_has_a_title() -> None:

@@ -24,7 +24,7 @@ GENERATED = RANDOM.normal(0.3, 1.0, (60, 8)).astype(np.float32)
 REAL = RANDOM.normal(0.0, 1.1, (80, 8)).astype(np.float32)
 
 
-def estimate_of(name: str, given: Mapping[str, float] | None = None, generated: Features = GENERATED) -> Estimate:
+def compute_estimate(name: str, given: Mapping[str, float] | None = None, generated: Features = GENERATED) -> Estimate:
     metric = find_metric(name)
     reference = Reference(normalise(REAL), statistics_of(REAL), signed=True)
     shares: list[float] = []
@@ -55,7 +55,7 @@ def expected() -> dict[str, tuple[float, float | None]]:
 def test_each_metric_computes_the_function_of_its_name() -> None:
     assert expected().keys() == METRICS.keys()
     for name, (value, error) in expected().items():
-        estimate = estimate_of(name, {"tau": 1.5, "epsilon": 0.01} if name == "mifid" else {})
+        estimate = compute_estimate(name, {"tau": 1.5, "epsilon": 0.01} if name == "mifid" else {})
         assert estimate.value == pytest.approx(value, rel=1e-9), name
         assert estimate.standard_error == (None if error is None else pytest.approx(error, rel=1e-6)), name
 
@@ -63,13 +63,15 @@ def test_each_metric_computes_the_function_of_its_name() -> None:
 def test_the_direction_of_a_metric_favours_better_entries() -> None:
     copies, noise = REAL[:60], RANDOM.normal(5.0, 0.01, (60, 8)).astype(np.float32)
     for name in ("fid", "kid", "cmmd", "precision", "recall", "density", "coverage"):
-        near, far = estimate_of(name, generated=copies).value, estimate_of(name, generated=noise).value
+        near, far = compute_estimate(name, generated=copies).value, compute_estimate(name, generated=noise).value
         assert (near < far) is (METRICS[name].direction == "lower"), name
 
 
 def test_k_is_the_number_of_neighbours() -> None:
-    assert estimate_of("precision", {"k": 7}).value == prdc_with_error(GENERATED, REAL, k=7, density_k=7)[0].precision
-    assert estimate_of("density", {"k": 7}).value == prdc_with_error(GENERATED, REAL, k=7, density_k=7)[0].density
+    assert (
+        compute_estimate("precision", {"k": 7}).value == prdc_with_error(GENERATED, REAL, k=7, density_k=7)[0].precision
+    )
+    assert compute_estimate("density", {"k": 7}).value == prdc_with_error(GENERATED, REAL, k=7, density_k=7)[0].density
 
 
 @pytest.mark.parametrize(

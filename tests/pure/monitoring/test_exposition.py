@@ -32,7 +32,7 @@ print(exposition.metrics_text().decode())
 """
 
 
-def values_of(text: str) -> dict[str, float]:
+def read_samples(text: str) -> dict[str, float]:
     """The samples of an exposition, by name."""
     return {sample.name: sample.value for family in text_string_to_metric_families(text) for sample in family.samples}
 
@@ -46,7 +46,7 @@ def test_the_metrics_server_of_a_worker_requires_the_token() -> None:
         assert client.get("/", headers={"Authorization": "Bearer a token"}).status_code == 404
         answer = client.get("/metrics", headers={"Authorization": "Bearer a token"})
     assert answer.headers["content-type"] == exposition.CONTENT_TYPE
-    assert values_of(answer.text)["kennel_uploads_total"] >= 1
+    assert read_samples(answer.text)["kennel_uploads_total"] >= 1
 
 
 def test_without_a_token_the_metrics_server_answers_every_client() -> None:
@@ -66,7 +66,7 @@ def test_counters_of_processes_add_up_and_ended_processes_have_no_gauges(tmp_pat
         ).stdout
         for uploads in (3, 4)
     ]
-    first, second = map(values_of, texts)
+    first, second = map(read_samples, texts)
     assert first["kennel_uploads_total"] == 3
     assert second["kennel_uploads_total"] == 7
     assert second["kennel_scoring_workers"] == 1  # the first has ended

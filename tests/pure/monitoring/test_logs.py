@@ -33,7 +33,7 @@ def fail() -> None:
     raise ValueError("unexpected")
 
 
-def lines_of(out: io.StringIO) -> list[dict[str, Any]]:
+def parse_lines(out: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -44,7 +44,7 @@ def test_a_line_is_json_with_the_ids_of_its_job() -> None:
     with logs.log_context(job_id=7, submission_id="abc", track_id=None):
         log.info("job %s starts", 7, extra={"attempt": 1})
     log.info("idle")
-    within, after = lines_of(out)
+    within, after = parse_lines(out)
     assert within.pop("timestamp").endswith("Z")
     assert within == {
         "event": "job 7 starts",
@@ -65,7 +65,7 @@ def test_an_error_is_one_line_with_one_traceback() -> None:
         fail()
     except ValueError:
         logging.getLogger("uvicorn.error").exception("Exception in ASGI application\n")
-    (line,) = lines_of(out)
+    (line,) = parse_lines(out)
     assert line["exception"].count("Traceback") == 1
     assert secret not in line["exception"]
 
@@ -97,7 +97,7 @@ def test_the_level_applies_to_all_loggers_and_libraries_log_less() -> None:
     for name in ("scorer.jobs", "celery.worker", "uvicorn.error"):
         logging.getLogger(name).info("a step")
         logging.getLogger(name).warning("a fault")
-    logged = [(line["logger"], line["level"]) for line in lines_of(out)]
+    logged = [(line["logger"], line["level"]) for line in parse_lines(out)]
     assert logged == [
         ("scorer.jobs", "info"),
         ("scorer.jobs", "warning"),
@@ -108,7 +108,7 @@ def test_the_level_applies_to_all_loggers_and_libraries_log_less() -> None:
     logs.configure_logging("ERROR", stream=out)
     for name in ("scorer.jobs", "celery.worker"):
         logging.getLogger(name).warning("a fault")
-    assert len(lines_of(out)) == len(logged)
+    assert len(parse_lines(out)) == len(logged)
 
 
 def test_uvicorn_writes_no_line_for_a_request() -> None:

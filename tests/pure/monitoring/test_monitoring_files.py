@@ -59,21 +59,21 @@ def known_labels() -> dict[str, frozenset[str]]:
     known = series() | {"up": frozenset({"job", "instance"})}
     for rule in rules():
         if "record" in rule:
-            known[rule["record"]] = labels_of_answer(rule["expr"], known)
+            known[rule["record"]] = find_answer_labels(rule["expr"], known)
     return known
 
 
-def labels_of_answer(expression: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def find_answer_labels(expression: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """The labels of an expression's result."""
     if groupings := GROUPING.findall(expression):
         labels = frozenset(re.findall(r"\w+", " ".join(groupings)))
         return labels - {"le"} if "histogram_quantile" in expression else labels
     if AGGREGATION.search(expression):
         return frozenset()
-    return labels_of_series(expression, known)
+    return find_series_labels(expression, known)
 
 
-def labels_of_series(expression: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def find_series_labels(expression: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """The labels of all series that an expression names."""
     return frozenset().union(*(known[name] for name in (*NAME.findall(expression), *UP.findall(expression))))
 
@@ -102,13 +102,13 @@ def test_every_metric_is_in_the_dashboard_or_a_rule() -> None:
 
 
 def test_every_label_in_a_selector_exists() -> None:
-    labels_of = known_labels()
+    known = known_labels()
     wrong = [
         f"{name}: {label}"
         for expression in expressions()
         for name, selector in SELECTOR.findall(expression)
         for label in re.findall(r"(\w+)(?:=~|!~|!=|=)", selector)
-        if label not in labels_of[name]
+        if label not in known[name]
     ]
     assert wrong == []
 
@@ -121,7 +121,7 @@ def test_expressions_group_by_labels_of_the_grouped_series() -> None:
         f"{label}: {expression}"
         for expression, found in groupings
         for label in re.findall(r"\w+", found[1])
-        if label not in labels_of_series(argument(expression, found.end()), known)
+        if label not in find_series_labels(argument(expression, found.end()), known)
     ]
     assert wrong == []
 
@@ -132,7 +132,7 @@ def test_legends_and_alerts_show_labels_of_the_result() -> None:
     texts += [(rule["annotations"]["summary"], rule["expr"]) for rule in rules() if "alert" in rule]
     named = [(label, expression) for text, expression in texts for label in PLACEHOLDER.findall(text)]
     assert len(named) > 10
-    assert [pair for pair in named if pair[0] not in labels_of_answer(pair[1], known)] == []
+    assert [pair for pair in named if pair[0] not in find_answer_labels(pair[1], known)] == []
 
 
 def test_every_named_bucket_exists() -> None:

@@ -73,7 +73,7 @@ def standings(entries: Iterable[ScoredEntry], precision: int) -> Standings:
         rank += not line.entry.benchmark
         placings.append(RankedEntry(None if line.entry.benchmark else rank, line.score, line.entry))
     disqualified = [entry for entry in all_entries if entry.disqualified and entry.team not in best]
-    return Standings(tuple(placings), _copies_apart(all_entries), _newest_of_each(disqualified))
+    return Standings(tuple(placings), _copies_apart(all_entries), _newest_rows(disqualified))
 
 
 def final_refs(
@@ -130,10 +130,10 @@ def _in_order(entries: Iterable[ScoredEntry], precision: int) -> list[ScoredEntr
 def _copies_apart(entries: tuple[ScoredEntry, ...]) -> tuple[ScoredEntry, ...]:
     """The newest entry of every team with only copies and no disqualified entry."""
     others = {entry.team for entry in entries if entry.disqualified or not entry.copy}
-    return _newest_of_each(entry for entry in entries if entry.team not in others)
+    return _newest_rows(entry for entry in entries if entry.team not in others)
 
 
-def _newest_of_each(entries: Iterable[ScoredEntry]) -> tuple[ScoredEntry, ...]:
+def _newest_rows(entries: Iterable[ScoredEntry]) -> tuple[ScoredEntry, ...]:
     newest = {entry.team: entry for entry in sorted(entries, key=lambda entry: entry.ref)}
     return tuple(sorted(newest.values(), key=lambda entry: (entry.accepted_at, entry.ref)))
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scorer.ranking.columns import EntryColumns, JudgingRules
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.rank_moves import moves_between
-from scorer.ranking.vectorised import RankedBoard, order_of
+from scorer.ranking.vectorised import RankedBoard, rank_entries
 
 teams = st.lists(st.integers(1, 12), unique=True, max_size=8)
 
 
-def board_of(ranked: list[int]) -> RankedBoard:
+def build_board(ranked: list[int]) -> RankedBoard:
     """A board where these teams have the ranks 1, 2, ..."""
     count = len(ranked)
     zeros, ones = np.zeros(count), np.ones(count)
@@ -20,7 +20,7 @@ def board_of(ranked: list[int]) -> RankedBoard:
     fid = np.arange(1, count + 1, dtype=np.float64)
     times = np.zeros(count, np.int64)
     columns = EntryColumns(numbers, np.array(ranked, np.int64), times, times, fid, ones, zeros, zeros, times > 0, times)
-    return order_of(JudgedEntries(columns, JudgingRules(0.2, 1e-15, 5)))
+    return rank_entries(JudgedEntries(columns, JudgingRules(0.2, 1e-15, 5)))
 
 
 @given(teams, teams)
@@ -33,5 +33,5 @@ def test_moves_are_the_differences_between_ranks(before: list[int], after: list[
         for team in [*after, *(team for team in before if team not in after)]
         if rank(before, team) != rank(after, team)
     ]
-    moves = moves_between(board_of(before), board_of(after))
+    moves = moves_between(build_board(before), build_board(after))
     assert list(zip(*(column.tolist() for column in moves), strict=True)) == expected

@@ -167,8 +167,8 @@ FINAL = Awards({"gold": 1, "silver": 1, "bronze": 3}, [{"place": 1, "amount": "$
 
 def test_a_rank_wins_a_medal_and_a_prize() -> None:
     won = [("gold", "$2,000"), ("bronze", None), ("bronze", None), (None, None)]
-    assert [FINAL.of_rank(rank) for rank in (1, 2, 3, 4)] == won
-    assert FINAL.of_rank(0) == (None, None)
+    assert [FINAL.find_award(rank) for rank in (1, 2, 3, 4)] == won
+    assert FINAL.find_award(0) == (None, None)
     assert FINAL.last_winning_rank == 3
     assert Awards({}).last_winning_rank == 0
 

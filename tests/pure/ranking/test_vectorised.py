@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scorer.metrics.mifid import EPSILON
 from scorer.ranking.columns import BLOCK_ROWS, EntryColumns, JudgingRules, in_blocks
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.ranking.vectorised import best_of, finals_of, order_of
+from scorer.ranking.vectorised import choose_finals, find_best, rank_entries
 from tests.db.leaderboard.board_oracle import assert_matches_specification
 from tests.db.leaderboard.strategies import (
     DECIMALS,
@@ -19,10 +19,10 @@ from tests.db.leaderboard.strategies import (
     NOW,
     TAUS,
     DrawnCompetition,
+    build_field,
+    build_picks,
+    build_rules,
     competitions,
-    field_of,
-    picks_of,
-    terms_of,
 )
 from tests.examples import examples
 from tests.pure.ranking import specification
@@ -31,16 +31,16 @@ from tests.pure.ranking import specification
 @settings(max_examples=examples(1000), deadline=None)
 @given(competitions())
 def test_columns_are_the_readable_definition(drawn: DrawnCompetition) -> None:
-    public = JudgedEntries(field_of(drawn, "public"), terms_of(drawn, "public"))
-    final = finals_of(public, picks_of(drawn), MAX_FINAL_PICKS)
-    private = JudgedEntries(field_of(drawn, "private"), terms_of(drawn, "private"), final)
-    assert_matches_specification(order_of(public), drawn, "public", NOW)
-    assert_matches_specification(order_of(public, late=True), drawn, "late", NOW)
-    assert_matches_specification(order_of(private), drawn, "private", NOW)
+    public = JudgedEntries(build_field(drawn, "public"), build_rules(drawn, "public"))
+    final = choose_finals(public, build_picks(drawn), MAX_FINAL_PICKS)
+    private = JudgedEntries(build_field(drawn, "private"), build_rules(drawn, "private"), final)
+    assert_matches_specification(rank_entries(public), drawn, "public", NOW)
+    assert_matches_specification(rank_entries(public, late=True), drawn, "late", NOW)
+    assert_matches_specification(rank_entries(private), drawn, "private", NOW)
     best = specification.final_refs(drawn.field("public", NOW), {}, MAX_FINAL_PICKS, DECIMALS)
     for team in np.unique(public.team).tolist():
         own = JudgedEntries(public.columns.take(public.team == team), public.rules)
-        assert tuple(best_of(own, MAX_FINAL_PICKS).tolist()) == best.get(team, ())
+        assert tuple(find_best(own, MAX_FINAL_PICKS).tolist()) == best.get(team, ())
 
 
 @given(st.lists(st.sampled_from([3, 4, 7, 900, 10**12]), max_size=9))
@@ -55,17 +55,17 @@ def test_teams_are_numbered_in_the_order_of_their_ids(ids: list[int]) -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(competitions(), st.sampled_from([math.nan, 0.0, *TAUS, 2.0]))
 def test_judging_with_another_tau_is_the_same_as_changing_the_rules(drawn: DrawnCompetition, tau: float) -> None:
-    public = JudgedEntries(field_of(drawn, "public"), terms_of(drawn, "public"))
-    final = finals_of(public, picks_of(drawn), MAX_FINAL_PICKS)
+    public = JudgedEntries(build_field(drawn, "public"), build_rules(drawn, "public"))
+    final = choose_finals(public, build_picks(drawn), MAX_FINAL_PICKS)
     for finals in (None, final):
-        judged = JudgedEntries(field_of(drawn, "private"), terms_of(drawn, "private"), finals)
-        order_of(judged)  # fills the caches, both those that `under` shares and those that it must not share
+        judged = JudgedEntries(build_field(drawn, "private"), build_rules(drawn, "private"), finals)
+        rank_entries(judged)  # fills the caches, both those that `under` shares and those that it must not share
         other = judged.under(tau)
         recomputed = JudgedEntries(judged.columns, replace(judged.rules, tau=tau), finals)
         for name in ("team", "penalised", "is_exempt", "is_copy", "counts", "can_rank", "score", "tau"):
             np.testing.assert_array_equal(getattr(other, name), getattr(recomputed, name), err_msg=name)
         for name in ("rows", "benchmarks", "copies", "disqualified"):
-            assert getattr(order_of(other), name).tolist() == getattr(order_of(recomputed), name).tolist(), name
+            assert getattr(rank_entries(other), name).tolist() == getattr(rank_entries(recomputed), name).tolist(), name
 
 
 def some(*refs: int, fid: float = 1.0) -> EntryColumns:
@@ -109,7 +109,7 @@ def test_entries_after_the_first_block_are_judged_correctly() -> None:
         distance_se=np.full(rows, np.nan),
         copied_share=random.random(rows),
         late=np.zeros(rows, np.bool_),
-        terms=np.zeros(rows, np.int64),
+        conditions=np.zeros(rows, np.int64),
     )
     rules = JudgingRules(tau=0.4, epsilon=1e-15, decimals=5, benchmarks=np.array([3]), waived=numbers[::17])
     judged = JudgedEntries(columns, rules)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.rendering.charts.histogram import STRIP_HEIGHT, histogram_of, strip_plot_of
+from api.rendering.charts.histogram import STRIP_HEIGHT, build_histogram, build_strip_plot
 from deploy.demo.entries import ENTRIES
 from deploy.demo.report import escaped_memoriser, rank_moves
 from scorer.review.review_entry import held_out_sentence, near_share, share_below
@@ -36,10 +36,10 @@ def test_a_distance_is_compared_with_that_of_held_out_images() -> None:
 
 
 def test_labelled_entries_share_the_axis_of_the_histogram() -> None:
-    drawing = histogram_of({"counts": [1, 2], "low": 0.0, "high": 0.2}, 0.1, 0.15, reach=0.4)
+    drawing = build_histogram({"counts": [1, 2], "low": 0.0, "high": 0.2}, 0.1, 0.15, reach=0.4)
     assert drawing is not None
     assert drawing.right == pytest.approx(0.4 * 1.04)
-    lanes = strip_plot_of([("ae", 0.1), ("legitimate", 0.4), ("ae", 0.1), ("ae", 0.3)], drawing.right)
+    lanes = build_strip_plot([("ae", 0.1), ("legitimate", 0.4), ("ae", 0.1), ("ae", 0.3)], drawing.right)
     assert lanes is not None
     assert [(lane.label, lane.count, lane.top) for lane in lanes.strips] == [
         ("legitimate", 1, 0),
@@ -50,7 +50,7 @@ def test_labelled_entries_share_the_axis_of_the_histogram() -> None:
     assert strong == 1.0
     assert faint == pytest.approx(0.7)
     assert "ae: 3, from 0.1000 to 0.3000" in lanes.description
-    assert strip_plot_of([], 1.0) is None
+    assert build_strip_plot([], 1.0) is None
 
 
 def test_the_demo_finds_the_memoriser_that_no_threshold_penalises() -> None:

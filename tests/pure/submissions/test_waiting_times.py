@@ -15,7 +15,7 @@ from scorer.submissions.waiting_times import QueueState, WaitingTimes
 NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
 
 
-def starts_of(free_in: Sequence[float], seconds: float, jobs: int) -> list[float]:
+def compute_starts(free_in: Sequence[float], seconds: float, jobs: int) -> list[float]:
     """The start of each waiting job if each takes the first free worker."""
     free = list(free_in)
     heapq.heapify(free)
@@ -31,7 +31,7 @@ def test_a_job_begins_when_its_worker_becomes_free(workers: int) -> None:
     source = random.Random(workers)
     free_in = sorted(source.uniform(0, 10) for _ in range(workers))
     state = QueueState(free_in, 10.0, {0: 30}, [])
-    expected = starts_of(free_in, 10.0, 30)
+    expected = compute_starts(free_in, 10.0, 30)
     assert [state.seconds_until_start(position) for position in range(1, 31)] == pytest.approx(expected)
 
 
@@ -42,7 +42,7 @@ def queue_with_arrivals(turn: int, every: float) -> QueueState:
     return QueueState([0.0], 10.0, {0: 10, 1: 1}, arrivals)
 
 
-def seconds_of(state: QueueState, turn: int, closes_in: float | None = None) -> float:
+def compute_seconds(state: QueueState, turn: int, closes_in: float | None = None) -> float:
     """Seconds until the job at position 11 begins."""
     closes_at = NOW + timedelta(seconds=closes_in) if closes_in is not None else None
     return state.seconds_in_turn(11, turn, now=NOW, closes_at=closes_at)
@@ -51,37 +51,37 @@ def seconds_of(state: QueueState, turn: int, closes_in: float | None = None) -> 
 def test_new_jobs_of_an_earlier_turn_go_before_a_teams_second() -> None:
     """A new job of 10 s every 20 s takes half of the worker's time, so the wait doubles from 100 s to 200 s."""
     state = queue_with_arrivals(0, 20.0)
-    assert seconds_of(state, 1) == pytest.approx(200, rel=0.15)
-    assert seconds_of(state, 0) == 100, "new jobs join the current turn at its end"
-    assert seconds_of(queue_with_arrivals(1, 20.0), 1) == 100, "new jobs of its own turn come after it"
+    assert compute_seconds(state, 1) == pytest.approx(200, rel=0.15)
+    assert compute_seconds(state, 0) == 100, "new jobs join the current turn at its end"
+    assert compute_seconds(queue_with_arrivals(1, 20.0), 1) == 100, "new jobs of its own turn come after it"
 
 
 @pytest.mark.parametrize(("closes_in", "expected"), [(60, 100 + 3 * 10), (0, 100), (-60, 100)])
 def test_nothing_arrives_after_the_close(closes_in: float, expected: float) -> None:
-    assert seconds_of(queue_with_arrivals(0, 20.0), 1, closes_in) == pytest.approx(expected, abs=10)
+    assert compute_seconds(queue_with_arrivals(0, 20.0), 1, closes_in) == pytest.approx(expected, abs=10)
 
 
 def test_an_overloaded_queue_makes_a_second_entry_wait_for_the_close() -> None:
-    assert seconds_of(queue_with_arrivals(0, 5.0), 1, 300) == pytest.approx(100 + 300 / 5 * 10, rel=0.15)
+    assert compute_seconds(queue_with_arrivals(0, 5.0), 1, 300) == pytest.approx(100 + 300 / 5 * 10, rel=0.15)
 
 
 def test_without_recent_arrivals_only_waiting_jobs_count() -> None:
-    assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, []), 1) == 100
+    assert compute_seconds(QueueState([0.0], 10.0, {0: 10, 1: 1}, []), 1) == 100
 
 
 @pytest.mark.parametrize("ago", [0, 0.01, 5])
 def test_a_few_entries_give_no_rate(ago: float) -> None:
     """One entry from a moment ago would mean a hundred per second, and decades of waiting for a second entry."""
     few = [Arrival(0, NOW - timedelta(seconds=ago))] * 3
-    assert seconds_of(QueueState([0.0], 10.0, {0: 10, 1: 1}, few), 1, 10 * 365 * 86400) == 100
+    assert compute_seconds(QueueState([0.0], 10.0, {0: 10, 1: 1}, few), 1, 10 * 365 * 86400) == 100
 
 
 def test_simultaneous_arrivals_are_expected_for_at_most_a_day() -> None:
     """Eleven jobs of 10 s count as arrivals over 10 s. At this rate, 95,040 jobs come first in a day."""
     simultaneous = [Arrival(0, NOW)] * 11
     state = QueueState([0.0], 10.0, {0: 11, 1: 1}, simultaneous)
-    assert seconds_of(state, 1, 10 * 365 * 86400) == pytest.approx(100 + 86400 / 10 * 11 * 10)
-    assert seconds_of(state, 1, 60) == pytest.approx(100 + 60 / 10 * 11 * 10)
+    assert compute_seconds(state, 1, 10 * 365 * 86400) == pytest.approx(100 + 86400 / 10 * 11 * 10)
+    assert compute_seconds(state, 1, 60) == pytest.approx(100 + 60 / 10 * 11 * 10)
 
 
 @pytest.mark.parametrize(("turn", "expected"), [(0, 100), (1, 200)])

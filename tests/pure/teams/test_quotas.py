@@ -7,7 +7,7 @@ import pytest
 from scorer.db.tables import Competition
 from scorer.db.teams.members import QuotaUsage
 from scorer.lifecycle import ALLOWED_STEPS, CANCELLABLE, Status
-from scorer.teams.quotas import Refusal, next_entry_at, possible_from, refusal_of
+from scorer.teams.quotas import Refusal, find_refusal, next_entry_at, possible_from
 
 NOON = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 3, 15, tzinfo=UTC)
@@ -29,7 +29,7 @@ LIMITS = Competition(daily_limit=5, pending_limit=2, rejected_limit=3)
 def test_the_next_slot_is_now_or_tomorrow_or_when_one_in_progress_ends(
     usage: QuotaUsage, refusal: Refusal | None, moment: datetime | None
 ) -> None:
-    assert refusal_of(LIMITS, usage) is refusal
+    assert find_refusal(LIMITS, usage) is refusal
     assert next_entry_at(LIMITS, usage, NOON) == moment
 
 

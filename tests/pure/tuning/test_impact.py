@@ -13,8 +13,8 @@ from scorer.lifecycle import TrackKind
 from scorer.ranking.awards import Awards
 from scorer.ranking.columns import EntryColumns
 from scorer.ranking.judged_entries import JudgedEntries
-from scorer.ranking.vectorised import finals_of, order_of
-from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, label_columns_of
+from scorer.ranking.vectorised import choose_finals, rank_entries
+from scorer.submissions.labels import LABELS, MEMORISES, LabelInfo, build_label_columns
 from scorer.tuning.impact import ThresholdImpact, award_moves
 from tests.db.leaderboard.strategies import (
     BASE,
@@ -23,10 +23,10 @@ from tests.db.leaderboard.strategies import (
     NOW,
     TAUS,
     DrawnCompetition,
+    build_field,
+    build_picks,
+    build_rules,
     competitions,
-    field_of,
-    picks_of,
-    terms_of,
 )
 from tests.examples import examples
 
@@ -56,7 +56,7 @@ def distance(drawn: DrawnCompetition, kind: str, ref: int) -> float:
     return float(getattr(drawn.entries[ref - BASE], kind)[-1][2])
 
 
-def placings_of(drawn: DrawnCompetition, kind: str, tau: float) -> list[tuple[Any, int]]:
+def list_placings(drawn: DrawnCompetition, kind: str, tau: float) -> list[tuple[Any, int]]:
     """(team, ref) of each ranked entry, from rank 1."""
     standings = with_tau(drawn, kind, tau).standings(kind, NOW)
     return [(line.entry.team, line.entry.ref) for line in standings.placings if line.rank]
@@ -74,16 +74,16 @@ def workload(placings: Iterable[tuple[Any, int]], infos: dict[int, LabelInfo], p
     return {"places": filled, "looked": viewed, "open": undecided}
 
 
-def impact_of(
+def compute_impact(
     drawn: DrawnCompetition, kind: TrackKind, first: float, second: float, infos: dict[int, LabelInfo]
 ) -> ThresholdImpact:
-    public = JudgedEntries(field_of(drawn, "public"), terms_of(drawn, "public"))
-    judged = replace(public, columns=field_of(drawn, kind), rules=terms_of(drawn, kind))
+    public = JudgedEntries(build_field(drawn, "public"), build_rules(drawn, "public"))
+    judged = replace(public, columns=build_field(drawn, kind), rules=build_rules(drawn, kind))
     if kind == "private":
-        judged = replace(judged, finals=finals_of(public, picks_of(drawn), MAX_FINAL_PICKS))
-    before = order_of(judged.under(first))
-    columns = label_columns_of(infos, judged.columns.ref)
-    return ThresholdImpact(before, order_of(before.judged.under(second)), columns, AWARDS[kind])
+        judged = replace(judged, finals=choose_finals(public, build_picks(drawn), MAX_FINAL_PICKS))
+    before = rank_entries(judged.under(first))
+    columns = build_label_columns(infos, judged.columns.ref)
+    return ThresholdImpact(before, rank_entries(before.judged.under(second)), columns, AWARDS[kind])
 
 
 @settings(max_examples=examples(500), deadline=None)
@@ -92,7 +92,7 @@ def test_the_impact_is_the_difference_of_two_boards(
     drawn: DrawnCompetition, kind: TrackKind, first: float, second: float, labelled: dict[int, str]
 ) -> None:
     infos = {BASE + number: LabelInfo(label, MEMORISES.get(label)) for number, label in labelled.items()}
-    impact = impact_of(drawn, kind, first, second, infos)
+    impact = compute_impact(drawn, kind, first, second, infos)
     ref = impact.after.judged.columns.ref
     was, now = penalised(drawn, kind, first), penalised(drawn, kind, second)
 
@@ -106,17 +106,17 @@ def test_the_impact_is_the_difference_of_two_boards(
         for skipped in range(len(refs) + 1):
             assert ref[impact.closest(rows, skipped, 2)].tolist() == closest_first(refs)[skipped : skipped + 2]
 
-    before, after = (placings_of(drawn, kind, tau) for tau in (first, second))
+    before, after = (list_placings(drawn, kind, tau) for tau in (first, second))
     ranks = [{team: rank for rank, (team, _) in enumerate(board, 1)} for board in (before, after)]
     teams = sorted({*ranks[0], *ranks[1]}, key=lambda team: (ranks[1].get(team, math.inf), ranks[0].get(team, 0)))
     moves = [(team, ranks[0].get(team, 0), ranks[1].get(team, 0)) for team in teams]
     moves = [move for move in moves if move[1] != move[2]]
     assert list(zip(*(column.tolist() for column in impact.moves), strict=True)) == moves
-    medals = [(team, *(AWARDS[kind].of_rank(rank).medal for rank in pair)) for team, *pair in moves]
+    medals = [(team, *(AWARDS[kind].find_award(rank).medal for rank in pair)) for team, *pair in moves]
     assert [tuple(move) for move in award_moves(impact.moves, impact.awards, "medal")] == [
         move for move in medals if move[1] != move[2]
     ]
-    prizes = [(team, *(AWARDS[kind].of_rank(rank).prize for rank in pair)) for team, *pair in moves]
+    prizes = [(team, *(AWARDS[kind].find_award(rank).prize for rank in pair)) for team, *pair in moves]
     assert [tuple(move) for move in award_moves(impact.moves, impact.awards, "prize")] == [
         move for move in prizes if move[1] != move[2]
     ]
@@ -131,8 +131,8 @@ def test_an_entry_is_borderline_within_two_standard_errors(drawn: list[tuple[flo
     zeros, refs = np.zeros(count, np.int64), np.arange(count)
     ones = np.ones(count)
     columns = EntryColumns(refs, refs, zeros, zeros, ones, *column, 0.0 * ones, zeros > 0, zeros)
-    rules = terms_of(DrawnCompetition([], {"public": [(0, 0.2)]}, [], [], []), "public")
-    board = order_of(JudgedEntries(columns, rules))
-    impact = ThresholdImpact(board, board, label_columns_of({}, refs), Awards(MEDALS))
+    rules = build_rules(DrawnCompetition([], {"public": [(0, 0.2)]}, [], [], []), "public")
+    board = rank_entries(JudgedEntries(columns, rules))
+    impact = ThresholdImpact(board, board, build_label_columns({}, refs), Awards(MEDALS))
     near = {number for number, (distance, error) in enumerate(drawn) if abs(distance - 0.2) <= 2 * error}
     assert set(impact.borderline.tolist()) == near

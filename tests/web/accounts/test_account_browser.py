@@ -8,9 +8,9 @@ from fastapi.responses import HTMLResponse
 from playwright.sync_api import Browser, Page, expect
 from starlette.types import Receive, Scope, Send
 
-from tests.api.accounts.grace import GOOD, GRACE, code_of, link_in, mails, sign_up, stop_clock
+from tests.api.accounts.grace import GOOD, GRACE, compute_code, link_in, mails, sign_up, stop_clock
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit
 
@@ -138,13 +138,13 @@ def test_codes_are_set_up_and_required(browser: Browser, service: Service, scrip
         form.get_by_role("button").click()
         expect(page.get_by_role("alert").first).to_contain_text("The code is wrong")
         assert page.locator("code.secret").inner_text() == key
-        form.get_by_label("Code from the app").fill(code_of(key, -1))
+        form.get_by_label("Code from the app").fill(compute_code(key, -1))
         form.get_by_label("Current password").fill(GOOD)
         form.get_by_role("button").click()
         expect(page.get_by_role("status")).to_contain_text("asks for a code")
         page.get_by_role("button", name="Sign out").click()
         sign_in(page, where)
-        page.get_by_label("Code from your authenticator").fill(code_of(key))
+        page.get_by_label("Code from your authenticator").fill(compute_code(key))
         page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("heading", name="grace")).to_be_visible()
 
@@ -166,7 +166,7 @@ def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, sc
         page.get_by_label("Name of a new token").fill("laptop")
         page.get_by_role("button", name="Create token").click()
         service.tokens["grace"] = page.locator("code.secret").inner_text()
-        assert service.submit("grace", slug, zip_of(noise_images(10))).status_code == 202
+        assert service.submit("grace", slug, make_zip(noise_images(10))).status_code == 202
         cookies = {(cookie["name"], cookie["httpOnly"], cookie["sameSite"]) for cookie in page.context.cookies()}
         cookies.discard(("kennel-taken", False, "Lax"))  # scripts read and delete this cookie
         assert cookies == {("kennel", True, "Lax"), ("kennel-device", True, "Lax")}

@@ -20,7 +20,7 @@ def as_admin(service: Service) -> None:
     assert sign_in_by_api(service, "boss").status_code == 201
 
 
-def line_of(page: Element, handle: str) -> Element:
+def find_item(page: Element, handle: str) -> Element:
     """The list item of an account."""
     (item,) = [line for line in page.one("ul", class_="items").all("li") if line.one("b").text == handle]
     return item
@@ -33,22 +33,22 @@ def test_admins_search_suspend_and_restore(service: Service) -> None:
     done = press(service, PAGE, f"{PAGE}/ada/suspension", reason="Sold.")
     shown = parse_html(done.text)
     assert "Account suspended" in shown.one(role="status").text
-    assert line_of(shown, "ada").one("span", class_="warn").text == "suspended"
+    assert find_item(shown, "ada").one("span", class_="warn").text == "suspended"
     assert service.call("ada", "GET", "/me").status_code == 401
     press(service, PAGE, f"{PAGE}/ada/suspension")
-    assert not line_of(read(service, PAGE), "ada").all("span", class_="warn")
+    assert not find_item(read(service, PAGE), "ada").all("span", class_="warn")
 
 
 def test_admins_give_roles_and_end_credentials(service: Service) -> None:
     as_admin(service)
     assert "Role changed" in press(service, PAGE, f"{PAGE}/bob/role", role="organizer").text
-    assert "organizer" in line_of(read(service, PAGE), "bob").text
-    assert "1 token" in line_of(read(service, PAGE), "bob").text
+    assert "organizer" in find_item(read(service, PAGE), "bob").text
+    assert "1 token" in find_item(read(service, PAGE), "bob").text
     assert "have ended" in press(service, PAGE, f"{PAGE}/bob/credentials/end").text
-    assert "0 tokens" in line_of(read(service, PAGE), "bob").text
+    assert "0 tokens" in find_item(read(service, PAGE), "bob").text
     wrong = press(service, PAGE, f"{PAGE}/bob/role", role="king")
     assert (wrong.status_code, "cannot be" in parse_html(wrong.text).one(role="alert").text) == (422, True)
-    assert not line_of(read(service, PAGE), "boss").all("form"), "admins cannot change their own account here"
+    assert not find_item(read(service, PAGE), "boss").all("form"), "admins cannot change their own account here"
 
 
 def test_the_page_is_for_admins(service: Service) -> None:

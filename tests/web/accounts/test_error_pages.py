@@ -101,7 +101,7 @@ def test_an_error_page_does_not_query_an_absent_database(service: Service, monke
 def test_a_server_error_keeps_the_account_menu(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_up(service)
     slug = service.competition()
-    monkeypatch.setattr(competition_state, "state_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(competition_state, "load_state", lambda *_: 1 / 0)
     http = TestClient(service.app, cookies=service.http.cookies, raise_server_exceptions=False)
     page = error(http.get(f"/competitions/{slug}", headers=PAGE), 500)
     assert page.one("nav", class_="account").one("bdi").text == "grace"

@@ -35,7 +35,7 @@ def test_an_issuer_may_end_with_a_slash(service: Service, issuer: FakeIssuer, en
     assert me(service)["handle"] == "grace"
 
 
-def of_tenants(service: Service, issuer: FakeIssuer, tenant: str = "common") -> None:
+def make_multi_tenant(service: Service, issuer: FakeIssuer, tenant: str = "common") -> None:
     """Make it an issuer of many tenants, like Microsoft Entra."""
     configure(service, oidc_issuer=f"{issuer.address}/{tenant}/v2.0")
     issuer.described = {"issuer": f"{issuer.address}/{{tenantid}}/v2.0"}
@@ -44,7 +44,7 @@ def of_tenants(service: Service, issuer: FakeIssuer, tenant: str = "common") -> 
 
 @pytest.mark.parametrize("key_issuer", [None, "{tenantid}", TENANT])
 def test_people_of_every_tenant_may_sign_in(service: Service, issuer: FakeIssuer, key_issuer: str | None) -> None:
-    of_tenants(service, issuer)
+    make_multi_tenant(service, issuer)
     issuer.of_key = {"issuer": f"{issuer.address}/{key_issuer}/v2.0"} if key_issuer else {}
     issuer.person |= {"email": "grace@example.org", "email_verified": True}  # a tenant can write any address
     assert travel(service, issuer).status_code == 200
@@ -64,7 +64,7 @@ def test_people_of_every_tenant_may_sign_in(service: Service, issuer: FakeIssuer
 def test_a_token_must_come_from_its_own_tenant(
     service: Service, issuer: FakeIssuer, claims: dict[str, Any], of_key: dict[str, str]
 ) -> None:
-    of_tenants(service, issuer)
+    make_multi_tenant(service, issuer)
     issuer.claims |= claims
     issuer.of_key = of_key
     assert travel(service, issuer).status_code == 401

@@ -23,7 +23,7 @@ def test_an_organizer_offers_a_role_and_a_person_declines(service: Service) -> N
     assert "can never enter this competition" in read(service, role).one("main").text
     read(service, f"/competitions/{slug}", status=404)
     declined = service.http.post(
-        role, data=csrf_of(service, role) | {"accept": "no"}, headers=HTML, follow_redirects=False
+        role, data=find_csrf(service, role) | {"accept": "no"}, headers=HTML, follow_redirects=False
     )
     assert declined.status_code == 303
     read(service, role, status=404)
@@ -44,14 +44,17 @@ def test_reviewers_are_not_invited_to_enter(service: Service) -> None:
     assert page.all("a", href=f"{here}/submit")
     assert page.all("a", href=f"{here}/role")
     accepted = service.http.post(
-        f"{here}/role", data=csrf_of(service, f"{here}/role") | {"accept": "yes"}, headers=HTML, follow_redirects=False
+        f"{here}/role",
+        data=find_csrf(service, f"{here}/role") | {"accept": "yes"},
+        headers=HTML,
+        follow_redirects=False,
     )
     assert accepted.headers["location"] == f"{here}/role?done=accepted"
     assert "Role accepted." in read(service, accepted.headers["location"]).text
     refused = service.http.post(f"{here}/role", data={"accept": "no"}, headers=HTML)
     assert refused.status_code == 403, "without a CSRF token"
     given_up = service.http.post(
-        f"{here}/role", data=csrf_of(service, f"{here}/role") | {"accept": "no"}, headers=HTML, follow_redirects=False
+        f"{here}/role", data=find_csrf(service, f"{here}/role") | {"accept": "no"}, headers=HTML, follow_redirects=False
     )
     assert given_up.status_code == 303
     assert not read(service, here).one("main").all("a", href=f"{here}/submit"), (
@@ -59,6 +62,6 @@ def test_reviewers_are_not_invited_to_enter(service: Service) -> None:
     )
 
 
-def csrf_of(service: Service, page: str) -> dict[str, str]:
+def find_csrf(service: Service, page: str) -> dict[str, str]:
     """The CSRF field of a page's form."""
     return {"csrf": read(service, page).all("input", name="csrf")[-1].attributes["value"]}

@@ -6,13 +6,13 @@ from typing import Any
 
 from playwright.sync_api import Browser, expect
 
-from api.competitions.settings.form import digest_of
+from api.competitions.settings.form import hash_value
 from api.http.csrf import csrf_token
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, take_pictures, visit
-from tests.web.pages import session_of
+from tests.web.pages import start_session
 
 
 def view(service: Service, slug: str) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
     before = view(service, slug)
     with serve(service.app) as url, visit(browser, f"{url}/competitions/{slug}") as tab:
         page = tab.page
-        page.context.add_cookies([{"name": "kennel", "value": session_of(service, "organizer"), "url": url}])
+        page.context.add_cookies([{"name": "kennel", "value": start_session(service, "organizer"), "url": url}])
         page.goto(f"{url}/competitions/{slug}")
         page.get_by_role("link", name="Settings").click()
         take_pictures(page, "settings")
@@ -83,11 +83,11 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
 def test_the_page_lists_requirements_before_entries_are_accepted(service: Service) -> None:
     slug = service.competition()
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json={"public": {"extractor": "inception_v3"}})
-    cookie = {"Cookie": f"kennel={session_of(service, 'organizer')}", "Accept": "text/html"}
+    cookie = {"Cookie": f"kennel={start_session(service, 'organizer')}", "Accept": "text/html"}
     page = service.http.get(f"/competitions/{slug}/settings", headers=cookie)
     assert "the references of the public track are not prepared" in page.text
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 409
-    forbidden = {"Cookie": f"kennel={session_of(service, 'ada')}", "Accept": "text/html"}
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 409
+    forbidden = {"Cookie": f"kennel={start_session(service, 'ada')}", "Accept": "text/html"}
     assert service.http.get(f"/competitions/{slug}/settings", headers=forbidden).status_code == 403
 
 
@@ -95,8 +95,8 @@ def test_the_longest_text_can_be_saved(service: Service) -> None:
     """A form encodes a character of three bytes in nine, and a line break in two characters."""
     slug = service.competition()
     rules = "規則を守ること。\n" * 5_555
-    secret = session_of(service, "organizer")
-    fields = {"csrf": csrf_token(secret), "shown.rules": digest_of(""), "rules": rules.replace("\n", "\r\n")}
+    secret = start_session(service, "organizer")
+    fields = {"csrf": csrf_token(secret), "shown.rules": hash_value(""), "rules": rules.replace("\n", "\r\n")}
     headers = {"Cookie": f"kennel={secret}", "Accept": "text/html"}
     page = f"/competitions/{slug}/settings"
     answer = service.http.post(page, data=fields, headers=headers, follow_redirects=False)
@@ -111,7 +111,7 @@ def test_an_organizer_creates_a_draft(browser: Browser, service: Service) -> Non
         link = page.get_by_role("link", name="New competition")
         expect(page.get_by_role("heading", name="Competitions")).to_be_visible()
         expect(link).to_have_count(0)
-        page.context.add_cookies([{"name": "kennel", "value": session_of(service, "organizer"), "url": url}])
+        page.context.add_cookies([{"name": "kennel", "value": start_session(service, "organizer"), "url": url}])
         page.reload()
         link.click()
         take_pictures(page, "new-competition")
@@ -139,7 +139,7 @@ def test_an_organizer_creates_a_draft(browser: Browser, service: Service) -> Non
 
 
 def test_only_permitted_roles_can_create_competitions(service: Service) -> None:
-    cookies = {who: f"kennel={session_of(service, who)}" for who in ("ada", "organizer", "admin")}
+    cookies = {who: f"kennel={start_session(service, who)}" for who in ("ada", "organizer", "admin")}
     for who, may in (("ada", False), ("organizer", True), ("admin", True)):
         headers = {"Accept": "text/html", "Cookie": cookies[who]}
         assert ('href="/new-competition"' in service.http.get("/", headers=headers).text) is may
@@ -162,7 +162,7 @@ def test_the_countdown_of_the_last_hour_uses_the_services_clock(browser: Browser
 
         closed = {"closes_at": (now - timedelta(minutes=1)).isoformat()}
         assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=closed).status_code == 200
-        page.context.add_cookies([{"name": "kennel", "value": session_of(service, "ada"), "url": url}])
+        page.context.add_cookies([{"name": "kennel", "value": start_session(service, "ada"), "url": url}])
         page.goto(f"{url}/competitions/{slug}/submit")
         expect(timer).to_have_text(re.compile(r"^in \d+ min \d+ s$"))
         page.clock.set_fixed_time(wrong + timedelta(hours=1))

@@ -15,7 +15,7 @@ from deploy.standalone.ephemeral import Servers
 from scorer.findings.signs import SIGNS
 from tests.api.conftest import Service, running_service
 from tests.conftest import fresh_settings
-from tests.factories import zip_of
+from tests.factories import make_zip
 from tests.http_server import serve
 from tests.web.browser import LOAD_IMAGES, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
 from tests.web.pages import enter, read
@@ -48,9 +48,9 @@ def entries(service: Service, slug: str) -> dict[str, str]:
     """The IDs of Ada's entries. All but the last have evidence."""
     submissions = {}
     for name, images in ENTRIES.items():
-        submissions[name] = service.submit("ada", slug, zip_of(images), note=name).json()["id"]
+        submissions[name] = service.submit("ada", slug, make_zip(images), note=name).json()["id"]
     service.run_jobs(evidence=True)
-    submissions["waiting"] = service.submit("ada", slug, zip_of(photographs(9, COUNT)), note="waiting").json()["id"]
+    submissions["waiting"] = service.submit("ada", slug, make_zip(photographs(9, COUNT)), note="waiting").json()["id"]
     service.run_jobs()
     return submissions
 

@@ -14,7 +14,7 @@ from tests.web.pages import HTML, enter, read, send_form
 __all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
 
 
-def ratings_of(service: Service) -> list[int]:
+def load_ratings(service: Service) -> list[int]:
     """All ratings in the order of their arrival."""
     with service.context.sessions() as session:
         return [rating.value for rating in session.query(Rating).order_by(Rating.id)]
@@ -59,7 +59,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     assert (
         service.http.post(address, data={"value": "6", "item": "1", "kind": "realism"}, headers=HTML).status_code == 422
     )
-    assert ratings_of(service) == [4, 2, 2, 2]
+    assert load_ratings(service) == [4, 2, 2, 2]
     grid = read(service, f"{address}?kind=diversity")
     assert grid.one("h1").text == "How different are these from one another?"
 
@@ -104,7 +104,7 @@ def test_all_pictures_can_be_rated_by_keyboard(service: Service, slug: str, brow
         assert tab.console_messages == []
         pictures = [url for url in tab.requests if url.endswith("/picture")]
         assert len(pictures) == 1, "all pictures but the first come in batches"
-    assert sorted(ratings_of(service)) == [*[2] * 14, 3, 5]
+    assert sorted(load_ratings(service)) == [*[2] * 14, 3, 5]
 
 
 def test_a_rating_link_opens_directly_and_another_replaces_it(service: Service, slug: str, browser: Browser) -> None:

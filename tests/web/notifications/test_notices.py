@@ -5,7 +5,7 @@ from urllib.parse import quote
 from scorer.db.tables import Account, Delivery
 from scorer.notifications import notices
 from scorer.notifications.notices import Kind, NoticeText
-from tests.api.accounts.grace import tell
+from tests.api.accounts.grace import send_notices
 from tests.api.conftest import Service
 from tests.web.html import Element, parse_html
 from tests.web.pages import press, read, sign_up
@@ -22,7 +22,7 @@ def test_the_header_counts_notices_until_they_are_marked_as_read(service: Servic
     sign_up(service)
     assert bell(read(service, "/")) == "Notices"
     assert read(service, "/notices").one(class_="empty").text.startswith("No notices yet.")
-    tell(service, "First", HOSTILE)
+    send_notices(service, "First", HOSTILE)
     assert bell(read(service, "/")) == "Notices 2 new"
     page = read(service, "/notices")
     assert [heading.text for heading in page.one("ol").all("h2")] == [f"{HOSTILE} new", "First new"]
@@ -40,7 +40,7 @@ def test_a_new_notice_changes_the_etag_of_a_competition_page(service: Service) -
     address = f"/competitions/{slug}"
     tag = service.http.get(address).headers["etag"]
     assert service.http.get(address, headers={"If-None-Match": tag}).status_code == 304
-    tell(service, "News")
+    send_notices(service, "News")
     assert service.http.get(address, headers={"If-None-Match": tag}).status_code == 200
 
 
@@ -62,7 +62,7 @@ def test_only_announcements_are_shown_as_markdown(service: Service) -> None:
 
 def test_older_notices_are_on_the_next_page(service: Service) -> None:
     sign_up(service)
-    tell(service, *(f"Number {number}" for number in range(60)))
+    send_notices(service, *(f"Number {number}" for number in range(60)))
     first = read(service, "/notices")
     (more,) = [link for link in first.all("a") if link.attributes.get("rel") == "next"]
     second = read(service, more.attributes["href"])

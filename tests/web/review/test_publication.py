@@ -10,7 +10,7 @@ from scorer.db.tables import AuditEntry, Job
 from scorer.import_export import data_release
 from scorer.notifications import outbox
 from tests.api.conftest import Service
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.review.reviewed_competition import fail_private
 from tests.factories import noise_images
 from tests.web.pages import HTML, enter, read, send_form
@@ -24,11 +24,11 @@ def closed_competition(service: Service) -> str:
     return slug
 
 
-kept, service = kept_fixtures(closed_competition)
+kept, service = cached_fixtures(closed_competition)
 
 
 @pytest.fixture
-def slug(service: Service, kept: KeptState[str]) -> str:
+def slug(service: Service, kept: CachedState[str]) -> str:
     """The slug of that competition. The organizer is signed in."""
     enter(service, "organizer")
     return kept.result

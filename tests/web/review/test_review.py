@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Service
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.review.reviewed_competition import ReviewedCompetition
 from tests.factories import near_copies, noise_images
 from tests.web.html import parse_html
@@ -23,11 +23,11 @@ def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = kept_fixtures(competition_to_review)
+kept, service = cached_fixtures(competition_to_review)
 
 
 @pytest.fixture
-def reviewed(service: Service, kept: KeptState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
+def reviewed(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
     return ReviewedCompetition(service, *kept.result)
 
 

@@ -3,12 +3,12 @@
 from tests.api.conftest import Service
 from tests.factories import near_copies, noise_images
 from tests.web.html import parse_html
-from tests.web.pages import session_of
+from tests.web.pages import start_session
 
 
 def links(service: Service, who: str, address: str) -> set[str]:
     """The links of a page that a person sees."""
-    headers = {"Accept": "text/html", "Cookie": f"kennel={session_of(service, who)}"}
+    headers = {"Accept": "text/html", "Cookie": f"kennel={start_session(service, who)}"}
     answer = service.http.get(address, headers=headers)
     assert answer.status_code == 200, answer.text
     return {link.attributes["href"] for link in parse_html(answer.text).all("a")}

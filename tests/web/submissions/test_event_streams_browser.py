@@ -21,10 +21,10 @@ from scorer.db.tables import Account
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
-from tests.api.accounts.grace import tell
+from tests.api.accounts.grace import send_notices
 from tests.api.conftest import Service
 from tests.db.claimed_jobs import LEASE, MEASURED
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 from tests.web.browser import DESKTOP, PHONE, visit
 from tests.web.pages import press, sign_up
@@ -119,7 +119,7 @@ def test_a_submissions_page_updates_itself(browser: Browser) -> None:
 def test_the_pages_of_notices_fit_and_can_be_read(service: Service, browser: Browser, width: int) -> None:
     service.competition()
     sign_up(service)
-    tell(service, "An entry was rejected", "W" * 120, "Short")
+    send_notices(service, "An entry was rejected", "W" * 120, "Short")
     cookie = service.http.cookies["kennel"]
     press(service, "/account/notices", "/account/notices/webhooks", url="https://hooks.example.org/" + "a" * 200)
     with serve(service.app) as address:
@@ -137,7 +137,7 @@ def test_an_entrys_page_shows_whether_it_can_be_cancelled(service: Service, brow
     with service.context.sessions.begin() as session:
         ada = session.query(Account).filter_by(handle="ada").one()
         sessions.begin(session, ada, secret="of-ada", browser=Place("x"), now=service.context.now())
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     assert run_next(service.context, Queue.CHECK)
     with serve(service.app) as address, visit(browser, f"{address}/signin", width=PHONE) as tab:
         tab.page.context.add_cookies([{"name": "kennel", "value": "of-ada", "url": address}])

@@ -10,7 +10,7 @@ from kennel_client.cli.main import make_admin
 from kennel_client.cli.submissions import event_text
 from kennel_client.cli.tables import status_text
 from tests.api.conftest import API, Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.web.pages import enter, read
 
 
@@ -50,7 +50,7 @@ def test_an_entry_waits_while_scoring_is_paused_and_its_team_sees_it(
     slug = service.competition()
     stop, go = (tuple(slug if word == "SLUG" else word for word in words) for words in (stop, go))
     assert "The machine is moved." in command(*stop, "--reason", "The machine is moved.")
-    entry = service.submit("ada", slug, zip_of(noise_images(9))).json()["id"]
+    entry = service.submit("ada", slug, make_zip(noise_images(9))).json()["id"]
     service.run_jobs()
     view = service.call("ada", "GET", f"/submissions/{entry}").json()
     assert (view["status"], view["queue_position"], view["paused"]) == ("received", 1, True)

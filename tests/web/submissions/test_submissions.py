@@ -8,9 +8,9 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import text
 
-from api.rendering.charts.histogram import FLOOR, TOP, histogram_of
+from api.rendering.charts.histogram import FLOOR, TOP, build_histogram
 from tests.api.conftest import Service
-from tests.factories import NOTEBOOK, code_zip, near_copies, noise_images, with_a_wrong_image, zip_of
+from tests.factories import NOTEBOOK, code_zip, make_zip, near_copies, noise_images, with_a_wrong_image
 from tests.web.html import Element, parse_html
 from tests.web.pages import HTML, enter, hidden, read
 
@@ -29,10 +29,8 @@ def test_a_score_with_many_digits_is_shown_smaller(service: Service) -> None:
         entry = service.scored("ada", slug, near_copies())["id"]
         for who, page in (("ada", ""), ("organizer", "/review")):
             enter(service, who)
-            (numbers_of_a_track, *_) = read(service, f"/submissions/{entry}{page}").all("dl", class_="numbers")
-            (score,) = [
-                line.one("dd") for line in numbers_of_a_track.all("div") if line.one("dt").text.startswith("Score")
-            ]
+            (track_numbers, *_) = read(service, f"/submissions/{entry}{page}").all("dl", class_="numbers")
+            (score,) = [line.one("dd") for line in track_numbers.all("div") if line.one("dt").text.startswith("Score")]
             assert ("long" in score.attributes.get("class", "")) == (is_long and not page), score.text
 
 
@@ -67,7 +65,7 @@ def test_an_entry_shows_its_numbers_verdict_histogram_and_images(service: Servic
 def test_a_scored_entry_has_links_to_share(service: Service) -> None:
     slug = service.competition()
     first = service.scored("ada", slug, noise_images(10))
-    waiting = service.submit("ada", slug, zip_of(noise_images(11))).json()
+    waiting = service.submit("ada", slug, make_zip(noise_images(11))).json()
     enter(service, "ada")
     section = read(service, f"/submissions/{first['id']}").one("section", aria_labelledby="share")
     links = {link.text: link.attributes["href"] for link in section.all("a")}
@@ -115,7 +113,7 @@ def test_private_numbers_are_only_shown_after_publication(service: Service) -> N
 
 def test_the_etag_of_an_entry_page_changes_with_the_page(service: Service) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     enter(service, "ada")
     address = f"/submissions/{entry['id']}"
     first = service.http.get(address)
@@ -127,8 +125,8 @@ def test_the_etag_of_an_entry_page_changes_with_the_page(service: Service) -> No
 
 def test_a_waiting_entry_shows_its_position_and_its_event_stream(service: Service) -> None:
     slug = service.competition()
-    service.submit("bob", slug, zip_of(noise_images(9)))
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    service.submit("bob", slug, make_zip(noise_images(9)))
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     enter(service, "ada")
     page = read(service, f"/submissions/{entry['id']}")
     live = page.one("section", data_events=f"/api/v1/submissions/{entry['id']}/events")
@@ -173,7 +171,7 @@ def test_an_entry_below_the_teams_best_shows_its_would_be_rank(service: Service)
 
 def test_a_waiting_entry_can_be_cancelled(service: Service) -> None:
     slug = service.competition()
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()
     address, action = f"/submissions/{entry['id']}", f"/submissions/{entry['id']}/cancel"
     enter(service, "organizer")
     assert "Cancel entry" not in read(service, address).one("main").text, "organizers cannot cancel it"
@@ -203,7 +201,7 @@ def test_an_entry_without_a_sprite_has_no_images_section(service: Service) -> No
 
 
 def test_the_histogram_shows_counts_mean_and_tau() -> None:
-    drawing = histogram_of({"counts": [0, 10, 5, 0], "low": 0.0, "high": 0.4}, mean=0.17, tau=0.25)
+    drawing = build_histogram({"counts": [0, 10, 5, 0], "low": 0.0, "high": 0.4}, mean=0.17, tau=0.25)
     assert drawing is not None
     assert [(round(bar.height), bar.near) for bar in drawing.bars] == [(FLOOR - TOP, True), ((FLOOR - TOP) / 2, False)]
     assert [round(bar.x * 0.4 * 1.04 / 100, 6) for bar in drawing.bars] == [0.1, 0.2]
@@ -215,7 +213,7 @@ def test_the_histogram_shows_counts_mean_and_tau() -> None:
 
 @pytest.mark.parametrize("tau", [None, 0.0])
 def test_without_a_threshold_nothing_is_near(tau: float | None) -> None:
-    drawing = histogram_of({"counts": [3], "low": 0.0, "high": 0.001}, mean=0.0005, tau=tau)
+    drawing = build_histogram({"counts": [3], "low": 0.0, "high": 0.001}, mean=0.0005, tau=tau)
     assert drawing is not None
     assert drawing.tau is None
     assert not any(bar.near for bar in drawing.bars)
@@ -223,7 +221,7 @@ def test_without_a_threshold_nothing_is_near(tau: float | None) -> None:
 
 
 def test_a_threshold_beyond_all_distances_is_still_shown() -> None:
-    drawing = histogram_of({"counts": [3, 4], "low": 0.0, "high": 0.1}, mean=0.05, tau=0.9)
+    drawing = build_histogram({"counts": [3, 4], "low": 0.0, "high": 0.1}, mean=0.05, tau=0.9)
     assert drawing is not None
     assert drawing.tau is not None
     assert drawing.tau.at < 100
@@ -232,7 +230,7 @@ def test_a_threshold_beyond_all_distances_is_still_shown() -> None:
 
 @pytest.mark.parametrize("histogram", [{}, {"counts": [], "low": 0, "high": 1}, {"counts": [0], "low": 0, "high": 1}])
 def test_an_empty_histogram_is_not_drawn(histogram: dict[str, Any]) -> None:
-    assert histogram_of(histogram, 0.1, 0.2) is None
+    assert build_histogram(histogram, 0.1, 0.2) is None
 
 
 # The list and the picks
@@ -245,7 +243,7 @@ def test_the_list_is_the_teams_own(service: Service) -> None:
     assert "Your team has no entries yet" in read(service, address).one("main").text
     mine = service.scored("ada", slug, noise_images(10))
     service.scored("bob", slug, noise_images(11))
-    waiting = service.submit("ada", slug, zip_of(noise_images(12))).json()
+    waiting = service.submit("ada", slug, make_zip(noise_images(12))).json()
     page = read(service, address)
     links = [cell.one("a").attributes["href"] for cell in page.one("tbody").all("th")]
     assert links == [f"/submissions/{waiting['id']}", f"/submissions/{mine['id']}"]

@@ -7,12 +7,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.api.conftest import Service
-from tests.api.kept_state import KeptState, kept_fixtures
-from tests.factories import code_zip, noise_images, with_a_wrong_image, zip_of
+from tests.api.kept_state import CachedState, cached_fixtures
+from tests.factories import code_zip, make_zip, noise_images, with_a_wrong_image
 from tests.http_server import serve
 from tests.web.browser import (
-    LINES_OF_NUMBERS,
     LOAD_IMAGES,
+    NUMBER_LINES,
     OVERFLOWING_ELEMENTS,
     WIDTHS,
     signed_in,
@@ -20,7 +20,7 @@ from tests.web.browser import (
 )
 
 
-def entries_of_every_kind(service: Service) -> dict[str, str]:
+def make_every_entry(service: Service) -> dict[str, str]:
     """Create Ada's entries. Returns the paths of their pages."""
     slug = service.competition(image_count=120, image_size=32)
     images = noise_images(10, 120, 32)
@@ -33,7 +33,7 @@ def entries_of_every_kind(service: Service) -> dict[str, str]:
     copied = service.scored("ada", slug, noise_images(1, 40, 32)[[*range(40)] * 3], file_name="copies.zip")
     rejected = service.submit("ada", slug, with_a_wrong_image(images), file_name="wrong.zip").json()
     service.run_jobs()
-    waiting = service.submit("ada", slug, zip_of(noise_images(12, 120, 32)), file_name="waiting.zip").json()
+    waiting = service.submit("ada", slug, make_zip(noise_images(12, 120, 32)), file_name="waiting.zip").json()
     service.call("ada", "PUT", f"/submissions/{scored['id']}/code", content=code_zip())
     pages = {"entries": f"/competitions/{slug}/entries", "late": f"/competitions/{slug}?track=public&late=true"}
     for name, entry in {"scored": scored, "copied": copied, "rejected": rejected, "waiting": waiting}.items():
@@ -41,11 +41,11 @@ def entries_of_every_kind(service: Service) -> dict[str, str]:
     return pages
 
 
-kept, service = kept_fixtures(entries_of_every_kind)
+kept, service = cached_fixtures(make_every_entry)
 
 
 @pytest.fixture
-def site(service: Service, kept: KeptState[dict[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
+def site(service: Service, kept: CachedState[dict[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
     """The service's URL, and the paths of the entries' pages."""
     with serve(service.app) as url:
         yield url, kept.result
@@ -62,7 +62,7 @@ def test_pages_fit_every_screen_and_contact_no_other_host(
                 tab.page.set_viewport_size({"width": width, "height": 800})
                 assert tab.page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
                 assert tab.page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
-                assert set(tab.page.evaluate(LINES_OF_NUMBERS)) <= {1}, (name, width)
+                assert set(tab.page.evaluate(NUMBER_LINES)) <= {1}, (name, width)
             assert tab.console_messages == []
             assert all(url.startswith(address) for url in tab.requests)
             tab.page.evaluate(

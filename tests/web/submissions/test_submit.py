@@ -16,15 +16,15 @@ from api.http.forms import MAX_FIELDS
 from api.http.multipart import MAX_BYTES_BEFORE_FILE
 from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import Service, service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, take_pictures
-from tests.web.pages import session_of
+from tests.web.pages import start_session
 
 __all__ = ["service"]
 pytestmark = pytest.mark.usefixtures("one_day")
-ZIP = zip_of(noise_images(9))
+ZIP = make_zip(noise_images(9))
 HTML = {"Accept": "text/html"}
 
 
@@ -48,7 +48,7 @@ def test_the_page_shows_the_specification_to_signed_in_people(service: Service) 
     slug = service.competition()
     path = f"/competitions/{slug}/submit"
     assert service.http.get(path, headers=HTML, follow_redirects=False).status_code in {303, 401}
-    page = service.http.get(path, headers={**HTML, "Cookie": f"kennel={session_of(service, 'ada')}"})
+    page = service.http.get(path, headers={**HTML, "Cookie": f"kennel={start_session(service, 'ada')}"})
     assert page.status_code == 200
     assert "8 PNG images" in page.text
     assert "4.8 kB of metadata (text, EXIF, XMP) per" in page.text
@@ -58,7 +58,7 @@ def test_the_page_shows_the_specification_to_signed_in_people(service: Service) 
 
 def test_the_page_explains_why_no_entry_can_be_submitted(service: Service) -> None:
     slug = service.competition(pending_limit=1)
-    cookie = {"Cookie": f"kennel={session_of(service, 'ada')}"}
+    cookie = {"Cookie": f"kennel={start_session(service, 'ada')}"}
     assert service.submit("ada", slug, ZIP).status_code == 202
     page = service.http.get(f"/competitions/{slug}/submit", headers={**HTML, **cookie})
     assert "Wait until one is scored" in page.text
@@ -72,7 +72,7 @@ def test_the_page_explains_why_no_entry_can_be_submitted(service: Service) -> No
 
 def test_accepting_the_rules_returns_to_the_form(service: Service) -> None:
     slug = service.competition(rules="Be fair.", daily_limit=3)
-    secret = session_of(service, "ada")
+    secret = start_session(service, "ada")
     headers = {**HTML, "Cookie": f"kennel={secret}"}
     fields = {"csrf": csrf_token(secret), "rules_sha256": hashlib.sha256(b"Be fair.").hexdigest()}
     for then, goal in (("submit", "/submit"), ("", "#rules"), ("//evil.example", "#rules")):
@@ -90,7 +90,7 @@ def test_accepting_the_rules_returns_to_the_form(service: Service) -> None:
 
 def test_only_invited_people_get_links_to_enter(service: Service) -> None:
     slug = service.competition(invitation_only=True, rules="Be fair.")
-    cookie = session_of(service, "ada")
+    cookie = start_session(service, "ada")
     headers = {**HTML, "Cookie": f"kennel={cookie}"}
     board = f"/competitions/{slug}"
     page = service.http.get(board, headers=headers).text
@@ -110,7 +110,7 @@ def test_only_invited_people_get_links_to_enter(service: Service) -> None:
 
 def test_a_form_at_the_limit_shows_the_retry_time(service: Service) -> None:
     slug = service.competition(pending_limit=1, daily_limit=2)
-    secret = session_of(service, "ada")
+    secret = start_session(service, "ada")
     assert form(service, slug, secret, ZIP).status_code == 303
     waiting = form(service, slug, secret, ZIP)
     assert (waiting.status_code, waiting.headers["retry-after"]) == (429, str(RETRY_AFTER_SECONDS))
@@ -125,7 +125,7 @@ def test_a_form_at_the_limit_shows_the_retry_time(service: Service) -> None:
 
 def test_a_plain_form_submits_an_entry(service: Service) -> None:
     slug = service.competition()
-    answer = form(service, slug, session_of(service, "ada"), ZIP, note="by form")
+    answer = form(service, slug, start_session(service, "ada"), ZIP, note="by form")
     (entry,) = entries(service, slug)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/submissions/{entry['id']}")
     assert (entry["file_name"], entry["note"], entry["bytes"]) == ("mine.zip", "by form", len(ZIP))
@@ -133,7 +133,7 @@ def test_a_plain_form_submits_an_entry(service: Service) -> None:
 
 def test_a_plain_form_shows_what_is_wrong(service: Service) -> None:
     slug = service.competition()
-    secret = session_of(service, "ada")
+    secret = start_session(service, "ada")
     wrong = form(service, slug, secret, b"no zip", note="keep me")
     assert wrong.status_code == 422
     assert 'role="alert"' in wrong.text
@@ -152,8 +152,8 @@ def test_a_plain_form_shows_what_is_wrong(service: Service) -> None:
 
 def test_a_forged_form_is_refused(service: Service) -> None:
     slug = service.competition()
-    secret = session_of(service, "ada")
-    for csrf in ("", "wrong", csrf_token(session_of(service, "bob"))):
+    secret = start_session(service, "ada")
+    for csrf in ("", "wrong", csrf_token(start_session(service, "bob"))):
         assert form(service, slug, secret, ZIP, csrf).status_code == 403
     assert form(service, slug, "no-session", ZIP).status_code in {303, 401}
     urlencoded = service.http.post(
@@ -178,7 +178,7 @@ def test_a_forged_form_is_refused(service: Service) -> None:
 )
 def test_data_before_the_file_is_limited(service: Service, fields: dict[str, str], header: str, status: int) -> None:
     slug = service.competition()
-    secret = session_of(service, "ada")
+    secret = start_session(service, "ada")
     parts = [(f'form-data; name="{name}"', "", text) for name, text in (("csrf", csrf_token(secret)), *fields.items())]
     before = [f"--b\r\nContent-Disposition: {what}\r\n{more}\r\n{text}\r\n" for what, more, text in parts]
     more = f"X-More: {header}\r\n" if header else ""
@@ -197,7 +197,7 @@ def test_data_before_the_file_is_limited(service: Service, fields: dict[str, str
 def tab(browser: Browser, service: Service, address: str, **options: Any) -> Iterator[Page]:
     """A tab with Ada signed in."""
     context = browser.new_context(**options)
-    context.add_cookies([{"name": "kennel", "value": session_of(service, "ada"), "url": address}])
+    context.add_cookies([{"name": "kennel", "value": start_session(service, "ada"), "url": address}])
     try:
         yield context.new_page()
     finally:
@@ -216,7 +216,7 @@ def test_a_browser_resumes_after_cuts_and_a_reload_in_the_grace_period(
 ) -> None:
     count, size = 40, 128
     slug = service.competition(image_count=count, image_size=size)
-    content = zip_of(noise_images(3, count, size))
+    content = make_zip(noise_images(3, count, size))
     file = tmp_path / "my entry.zip"
     file.write_bytes(content)
     with serve(service.app) as server:
@@ -258,7 +258,7 @@ def test_a_browser_adapts_to_a_proxys_limit_and_explains_its_wait(
 ) -> None:
     slug = service.competition(image_count=9, image_size=128)
     file = tmp_path / "mine.zip"
-    file.write_bytes(zip_of(noise_images(3, 9, 128)))
+    file.write_bytes(make_zip(noise_images(3, 9, 128)))
     limit = 1 << 17
     sizes: list[int] = []
 
@@ -288,7 +288,7 @@ def test_a_browser_adapts_to_a_proxys_limit_and_explains_its_wait(
 def test_a_browser_shows_what_is_wrong_with_the_zip(browser: Browser, service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     file = tmp_path / "wrong.zip"
-    file.write_bytes(zip_of(noise_images(1, 7)))
+    file.write_bytes(make_zip(noise_images(1, 7)))
     complaints: list[str] = []
     with serve(service.app) as url, tab(browser, service, url) as page:
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -332,7 +332,7 @@ def test_the_page_fits_a_phone_in_every_state(
     title = "Generative dogs without" + "a" * 40
     slug = service.competition(title=title)
     file = tmp_path / LONG
-    file.write_bytes(zip_of(noise_images(1, 7)))
+    file.write_bytes(make_zip(noise_images(1, 7)))
     options: dict[str, Any] = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
     with serve(service.app) as url, tab(browser, service, url, **options) as page:
 

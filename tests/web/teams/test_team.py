@@ -8,13 +8,13 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import Browser
 from sqlalchemy import text
 
-from api.rendering.quota import QuotaMessage, quota_message_of
+from api.rendering.quota import QuotaMessage, describe_quota
 from scorer.accounts import password_hashing
 from scorer.db.tables import Account
 from scorer.teams.quotas import Quota
 from tests.api.conftest import Service
 from tests.api.teams.membership import ask, create, join, members
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 from tests.web import view_samples
 from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, visit
@@ -32,7 +32,7 @@ def give_password(service: Service, who: str) -> None:
     with service.context.sessions.begin() as session:
         session.execute(
             text("UPDATE accounts SET password_hash = :hash WHERE handle = :who"),
-            {"hash": password_hashing.hash_of(PASSWORD), "who": who},
+            {"hash": password_hashing.hash_password(PASSWORD), "who": who},
         )
 
 
@@ -78,13 +78,13 @@ def parts(page: Element) -> list[str]:
     ],
 )
 def test_the_remaining_quota_is_shown_with_its_reset_time(quota: Quota, expected: QuotaMessage) -> None:
-    assert quota_message_of(quota) == expected
+    assert describe_quota(quota) == expected
 
 
 def test_the_last_day_has_no_next_entry() -> None:
     used = allowance(charged=5)
     last = Quota(used.limits, used.usage, used.refusal, used.resets_at, None)
-    assert quota_message_of(last) == QuotaMessage("0 of 5 entries left today, and no more entries before the close")
+    assert describe_quota(last) == QuotaMessage("0 of 5 entries left today, and no more entries before the close")
 
 
 def test_the_competition_page_shows_the_viewers_remaining_quota() -> None:
@@ -107,7 +107,7 @@ def test_the_competition_page_updates_with_each_entry(service: Service) -> None:
     page = f"/competitions/{slug}"
     first = service.http.get(page)
     assert "3 of 3 entries left today" in first.text
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
     again = service.http.get(page, headers={"If-None-Match": first.headers["etag"]})
     assert again.status_code == 200
     assert "2 of 3 entries left today" in again.text
@@ -155,7 +155,7 @@ def test_impossible_changes_are_refused_and_have_no_effect(service: Service) -> 
     here = f"/competitions/{slug}/team"
     create(service, slug, "eve", "Eve's")
     for who in ("ada", "bob"):
-        assert service.submit(who, slug, zip_of(noise_images(9))).status_code == 202
+        assert service.submit(who, slug, make_zip(noise_images(9))).status_code == 202
     sign_in(service, "ada")
     assert alert(press(service, here, f"{here}/name", name="EVE'S"), 409).startswith("There is already a team")
     assert "no account 'nobody'" in alert(press(service, here, f"{here}/invitations", handle="nobody"), 404)

@@ -12,7 +12,7 @@ from tests.api.conftest import Service
 from tests.api.tuning.tuning_acts import added_shown_track, measure
 from tests.factories import noise_images
 from tests.http_server import serve
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
+from tests.web.browser import NUMBER_LINES, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
 from tests.web.html import Element, parse_html
 from tests.web.pages import answer_to, enter, read
 
@@ -243,5 +243,5 @@ def fits(page: Any, name: str) -> None:
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") == width, (name, width)
         assert page.evaluate(OVERFLOWING_ELEMENTS, width) == [], (name, width)
-        assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
+        assert set(page.evaluate(NUMBER_LINES)) <= {1}
     take_pictures(page, name)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.rendering.charts.distribution import AXIS, FLOOR, TOP, Distribution, distribution_of
+from api.rendering.charts.distribution import AXIS, FLOOR, TOP, Distribution, build_distribution
 from scorer.submissions.labels import LABELS
 from tests.api.conftest import Service
 from tests.api.tuning.tuning_acts import choose, path, random_competition
@@ -15,9 +15,11 @@ from tests.web.html import Element, parse_html
 from tests.web.pages import enter, read
 
 
-def picture_of(drawn: list[tuple[float, str | None]], tau: float | None) -> Distribution:
+def build_picture(drawn: list[tuple[float, str | None]], tau: float | None) -> Distribution:
     numbers = [LABELS.index(label) if label is not None else -1 for _, label in drawn]
-    return distribution_of(np.array([distance for distance, _ in drawn], np.float64), np.array(numbers, np.int8), tau)
+    return build_distribution(
+        np.array([distance for distance, _ in drawn], np.float64), np.array(numbers, np.int8), tau
+    )
 
 
 @given(
@@ -25,7 +27,7 @@ def picture_of(drawn: list[tuple[float, str | None]], tau: float | None) -> Dist
     st.one_of(st.none(), st.floats(0, 2)),
 )
 def test_every_entry_is_in_the_picture_once(drawn: list[tuple[float, str | None]], tau: float | None) -> None:
-    picture = picture_of(drawn, tau)
+    picture = build_picture(drawn, tau)
     counts = Counter(label or "unlabelled" for _, label in drawn)
     assert dict(picture.counts) == counts
     assert picture.right > max([distance for distance, _ in drawn] + [tau or 0.0])
@@ -43,10 +45,10 @@ def test_every_entry_is_in_the_picture_once(drawn: list[tuple[float, str | None]
 
 
 def test_the_picture_has_a_text_for_screen_readers() -> None:
-    description = picture_of([(0.1, "mgan"), (0.2, "mgan"), (0.4, None)], 0.3).description
+    description = build_picture([(0.1, "mgan"), (0.2, "mgan"), (0.4, None)], 0.3).description
     assert "2 mgan, from 0.100 to 0.200, half of them below 0.200" in description
     assert "1 unlabelled, from 0.400 to 0.400" in description
-    assert picture_of([], None).description.endswith("There are no entries yet.")
+    assert build_picture([], None).description.endswith("There are no entries yet.")
 
 
 def numbers(page: Element) -> dict[str, str]:
@@ -123,7 +125,7 @@ def test_with_a_final_board_only_the_preview_is_offered(service: Service) -> Non
         assert answer.status_code == 201, answer.text
         return read(service, f"{here}?tau=0.25")
 
-    def fields_of(page: Element) -> dict[str, dict[str, str]]:
+    def find_hidden_fields(page: Element) -> dict[str, dict[str, str]]:
         """By action: the hidden fields of the forms that choose and undo a tau."""
         return {
             form.attributes["action"]: {
@@ -133,10 +135,10 @@ def test_with_a_final_board_only_the_preview_is_offered(service: Service) -> Non
             if form.attributes["action"] in forms
         }
 
-    fields = fields_of(publish(final=False))
+    fields = find_hidden_fields(publish(final=False))
     assert fields.keys() == forms.keys()
     final = publish(final=True)
-    assert fields_of(final) == {}
+    assert find_hidden_fields(final) == {}
     assert (
         final.one("section", aria_labelledby="apply")
         .one("p", class_="empty")
@@ -149,4 +151,4 @@ def test_with_a_final_board_only_the_preview_is_offered(service: Service) -> Non
         page = parse_html(answer.text)
         problem = page.one("section", aria_labelledby=section).one(id="problem").text
         assert "The final board is published" in problem, "the error is in the section of the form"
-        assert fields_of(page) == {}
+        assert find_hidden_fields(page) == {}

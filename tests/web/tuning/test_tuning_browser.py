@@ -10,12 +10,12 @@ from playwright.sync_api import Browser, Page, Route, expect
 from scorer.lifecycle import TRACK_KINDS
 from tests.api.conftest import Service
 from tests.api.tuning.tuning_acts import choose, label, near, random_competition
-from tests.api.tuning.tuning_acts import path as thresholds_of
+from tests.api.tuning.tuning_acts import path as load_thresholds
 from tests.bulk_rows import EntryRow, add_rows
 from tests.factories import make_competition, noise_images, set_tau
 from tests.http_server import serve
 from tests.pure.oracles import competition_table
-from tests.web.browser import LINES_OF_NUMBERS, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
+from tests.web.browser import NUMBER_LINES, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
 from tests.worker.substitute_extractor import OTHER
 
 TEXTS = """Object.fromEntries([...document.querySelectorAll("[data-tau]:not([data-tau=announcement])")]
@@ -119,7 +119,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         page.keyboard.type("typed in")
         page.keyboard.press("Enter")
         page.wait_for_url("**#history")
-        (newest, _) = service.call("organizer", "GET", thresholds_of(slug)).json()["thresholds"]
+        (newest, _) = service.call("organizer", "GET", load_thresholds(slug)).json()["thresholds"]
         assert (newest["tau"], newest["method"], newest["reason"]) == (tau, "manual", "typed in")
         assert f"+{newest['penalised_count']}" == texts["newly"]
         page.wait_for_selector(".live-preview")
@@ -133,7 +133,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         page.get_by_label("Reason for undoing").fill("no")
         page.keyboard.press("Enter")
         expect(page.locator(".threshold-history .badge").first).to_have_text("undo")
-        assert service.call("organizer", "GET", thresholds_of(slug)).json()["thresholds"][0]["tau"] == tau
+        assert service.call("organizer", "GET", load_thresholds(slug)).json()["thresholds"][0]["tau"] == tau
         assert tab.console_messages == []
 
 
@@ -214,7 +214,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
         page.get_by_label("Reason (shown in the history)").fill("nobody is wronged")
         page.get_by_role("button", name="Apply tau").click()
         page.wait_for_url("**#history")
-        newest = service.call("organizer", "GET", thresholds_of("dogs-2019")).json()["thresholds"][0]
+        newest = service.call("organizer", "GET", load_thresholds("dogs-2019")).json()["thresholds"][0]
         assert (newest["method"], newest["penalised_count"]) == ("margin", 447)
         page.get_by_label("Reason for undoing").fill("once more")
         page.get_by_role("button", name="Undo").click()
@@ -224,7 +224,7 @@ def test_the_released_table_of_2019(browser: Browser, service: Service, address:
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
-            assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
+            assert set(page.evaluate(NUMBER_LINES)) <= {1}
         assert tab.console_messages == []
         assert all(request.startswith(address) for request in tab.requests)
     with tuning_page(browser, service, f"{url}?method=margin") as tab:
@@ -258,7 +258,7 @@ def test_a_private_extractor_is_compared_and_chosen(browser: Browser, service: S
                 page.set_viewport_size({"width": width, "height": 800})
                 assert page.evaluate("document.documentElement.scrollWidth") == width
                 assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
-                assert set(page.evaluate(LINES_OF_NUMBERS)) <= {1}
+                assert set(page.evaluate(NUMBER_LINES)) <= {1}
             page.get_by_label("Why", exact=True).fill("it separates better")
             page.keyboard.press("Enter")
             page.get_by_text("3 to be scored").wait_for()

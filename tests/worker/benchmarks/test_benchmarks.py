@@ -12,12 +12,25 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.__main__ import BENCHMARKS, GROUPS, main, measure, page_of, parts_of
+from benchmarks.__main__ import BENCHMARKS, GROUPS, build_page_path, main, measure, render_parts
 from benchmarks.harness.isolation import FORK_SERVER, THREADS, Run, Task, interleaved, run_apart, run_here
 from benchmarks.harness.machine import _commit
-from benchmarks.harness.networks import extractor_of, outermost_forwards, plain_network, spec_of, write_weights
+from benchmarks.harness.networks import (
+    find_extractor_spec,
+    load_extractor,
+    outermost_forwards,
+    plain_network,
+    write_weights,
+)
 from benchmarks.harness.report import Findings, MarkdownTable, Target, rendered, results_text, seconds, times
-from benchmarks.harness.results import BenchmarkCase, BenchmarkResult, Spread, read_results, spread_of, write_result
+from benchmarks.harness.results import (
+    BenchmarkCase,
+    BenchmarkResult,
+    Spread,
+    compute_spread,
+    read_results,
+    write_result,
+)
 from benchmarks.harness.synthetic import features
 from benchmarks.speed import evidence, frechet, neighbours, scoring
 from benchmarks.speed.queue import largest_lead
@@ -44,10 +57,10 @@ def in_seconds(*values: float, **others: float) -> list[Run]:
 
 
 def test_a_spread_is_of_all_runs() -> None:
-    assert spread_of(in_seconds(3.0, 1.0, 8.0)) == Spread(3.0, 1.0, 8.0)
-    assert spread_of(in_seconds(3.0, 1.0)) == Spread(2.0, 1.0, 3.0)
+    assert compute_spread(in_seconds(3.0, 1.0, 8.0)) == Spread(3.0, 1.0, 8.0)
+    assert compute_spread(in_seconds(3.0, 1.0)) == Spread(2.0, 1.0, 3.0)
     with pytest.raises(KeyError):
-        spread_of(in_seconds(1.0), "fid")
+        compute_spread(in_seconds(1.0), "fid")
 
 
 def test_a_ratio_is_of_medians() -> None:
@@ -156,7 +169,7 @@ def test_a_page_has_the_targets_of_every_processor_family() -> None:
 
 
 def test_verdicts_come_from_the_runs() -> None:
-    def targets_of(module: Any, name: str, runs: Mapping[str, list[Run]], **settings: int) -> list[Target]:
+    def compute_targets(module: Any, name: str, runs: Mapping[str, list[Run]], **settings: int) -> list[Target]:
         result = BenchmarkResult(name, "", MACHINE, [BenchmarkCase(name, settings, runs)])
         targets: list[Target] = module.findings(result).targets
         return targets
@@ -170,7 +183,7 @@ def test_verdicts_come_from_the_runs() -> None:
         "clean-fid": in_seconds(40.0, forward_seconds=1.0, fid=3.0),
     }
     runs = {"Kennel": ours} | peers
-    speed, aside, agreement = targets_of(scoring, "inception_v3", runs, count=100, reference_count=5)
+    speed, aside, agreement = compute_targets(scoring, "inception_v3", runs, count=100, reference_count=5)
     assert (speed.value, speed.met) == (1.7, False)
     assert "torch-fidelity" in speed.claim
     assert (round(aside.value, 9), aside.met) == (10.0, False)
@@ -179,7 +192,7 @@ def test_verdicts_come_from_the_runs() -> None:
     names = ("Kennel", "scipy sqrtm", "numpy eigvals", "torchmetrics", "torch-fidelity")
     taken = zip(names, (1.0, 12.0, 2.4, 5.0, 5.0), strict=True)
     distances = {name: in_seconds(value, distance_seconds=value, fid=1.0) for name, value in taken}
-    targets = targets_of(frechet, "d = 4", distances, count=2, reference=3)
+    targets = compute_targets(frechet, "d = 4", distances, count=2, reference=3)
     assert [target.met for target in targets] == [True, False]
 
     runs = {
@@ -187,7 +200,7 @@ def test_verdicts_come_from_the_runs() -> None:
         "torchmetrics": in_seconds(11.0, distance=0.5),
         "float32 matrix product alone": in_seconds(3.2),
     }
-    targets = targets_of(neighbours, "neighbours", runs, count=1, reference=1, dimension=1)
+    targets = compute_targets(neighbours, "neighbours", runs, count=1, reference=1, dimension=1)
     assert [(target.value, target.met) for target in targets] == [(0.8, True), (2.75, False), (1.2, True)]
 
 
@@ -236,12 +249,12 @@ def test_a_blended_reference_has_full_rank_and_no_copies() -> None:
 
 
 def test_peers_run_kennels_network(tmp_path: Path) -> None:
-    spec = spec_of("small")
+    spec = find_extractor_spec("small")
     write_weights(spec, tmp_path)
     images = np.random.default_rng(0).integers(0, 256, (8, 64, 64, 3), np.uint8)
     with torch.inference_mode():
         expected = plain_network(spec, tmp_path)(Preprocessing(spec, (64, 64))(torch.from_numpy(images))).numpy()
-    features = extractor_of(spec, tmp_path).features(images)
+    features = load_extractor(spec, tmp_path).features(images)
     assert np.linalg.norm(features - expected) < 1e-5 * np.linalg.norm(expected)
 
 
@@ -328,12 +341,12 @@ def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_page_matches_the_stored_results(name: str) -> None:
-    page = page_of(name).read_text()
-    assert page == rendered(page, parts_of(name)), f"python -m benchmarks {name} --render"
+    page = build_page_path(name).read_text()
+    assert page == rendered(page, render_parts(name)), f"python -m benchmarks {name} --render"
 
 
 def test_every_page_is_listed() -> None:
-    folder = page_of("frechet").parent
+    folder = build_page_path("frechet").parent
     listed = set(re.findall(r"\]\((\w+\.md)\)", (folder / "README.md").read_text()))
     assert listed == {path.name for path in folder.glob("*.md")} - {"README.md"}
 

@@ -41,11 +41,11 @@ def on_imitation(monkeypatch: pytest.MonkeyPatch, *kinds: type[HostGpu]) -> list
     """Replace the CPU with imitated GPUs of these kinds in turn, and return the created ones."""
     made: list[HostGpu] = []
 
-    def gpu_of(_: torch.device) -> HostGpu:
+    def find_gpu(_: torch.device) -> HostGpu:
         made.append(kinds[len(made) % len(kinds)](room=8))
         return made[-1]
 
-    monkeypatch.setattr(torch_extractor, "gpu_of", gpu_of)
+    monkeypatch.setattr(torch_extractor, "find_gpu", find_gpu)
     return made
 
 
@@ -180,7 +180,7 @@ def test_less_memory_gives_a_smaller_batch(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda *_: 40)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: SimpleNamespace(total_memory=100))
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", restrict)
-    monkeypatch.setattr(torch_extractor, "gpu_of", lambda _: HostGpu(room=room[0]))
+    monkeypatch.setattr(torch_extractor, "find_gpu", lambda _: HostGpu(room=room[0]))
     options = ExtractorOptions(device="cpu", threads=1)
     found, passed = faults._crowd("small", options, torch.device("cpu"), folder=tmp_path)
     assert passed
@@ -220,7 +220,7 @@ def test_the_idle_share_spans_before_the_first_batch_to_after_the_last() -> None
         private={"a": 30.0, "b": 44.0},
         busy=[(0.0, 5.0), (8.0, 5.0), (9.0, 6.5), (30.0, 20.0), (48.0, 35.0), (50.0, 35.0)],
     )
-    page = entries.page_of(seen, entries.Size(entries=2), {"device": "imagined"})
+    page = entries.render_page(seen, entries.Size(entries=2), {"device": "imagined"})
     assert "it took 40.0 s: **20.0 s an entry**" in page  # from 8 to 48
     assert "Batches were on their way for 30.0 s: the GPU was **idle for 25.0%**" in page
     assert "| 1.0 | 12.0 | 30.0 |\n| 2.0 | 20.0 | 44.0 |" in page

@@ -12,14 +12,14 @@ from benchmarks.load.last_hour_findings import (
     Outcome,
     Refused,
     ScoreJob,
+    ShownEstimate,
     Story,
-    Told,
-    findings_of,
+    compute_findings,
     is_right_estimate,
 )
-from benchmarks.load.last_hour_plan import NETWORK_SECONDS, Attempt, attempts_of
+from benchmarks.load.last_hour_plan import NETWORK_SECONDS, Attempt, draw_attempts
 from benchmarks.load.service import WEB
-from benchmarks.load.soak import MIN_GROWTH_BYTES, max_growth, memory_of
+from benchmarks.load.soak import MIN_GROWTH_BYTES, max_growth, measure_memory
 
 MIB = float(1 << 20)
 
@@ -36,9 +36,9 @@ def test_memory_that_only_warms_up_is_flat() -> None:
 @pytest.mark.parametrize(("mib_an_hour", "flat"), [(10, True), (60, False)])
 def test_a_leak_is_found(mib_an_hour: float, flat: bool) -> None:
     series = [(float(second), 100 * MIB + mib_an_hour * MIB * second / 3600) for second in range(0, 3600, 5)]
-    run_of_soak = _soaked(series, 3600.0)
-    assert run_of_soak[f"{WEB}_bytes_an_hour"] == pytest.approx(mib_an_hour * MIB)
-    assert is_flat(run_of_soak) is flat
+    soak_run = _soaked(series, 3600.0)
+    assert soak_run[f"{WEB}_bytes_an_hour"] == pytest.approx(mib_an_hour * MIB)
+    assert is_flat(soak_run) is flat
     assert MIN_GROWTH_BYTES == 16 * MIB
 
 
@@ -47,15 +47,15 @@ def is_flat(run: dict[str, float], part: str = WEB) -> bool:
 
 
 def _soaked(series: list[tuple[float, float]], seconds: float = 1000.0) -> dict[str, float]:
-    return {f"{WEB}_{name}": value for name, value in memory_of(series, seconds).items()}
+    return {f"{WEB}_{name}": value for name, value in measure_memory(series, seconds).items()}
 
 
 # The last hour: the plan
 
 
 def test_the_plan_is_the_same_for_the_same_seed_and_rises_to_the_close() -> None:
-    plan = attempts_of(924, 3600.0, 2019)
-    assert plan == attempts_of(924, 3600.0, 2019)
+    plan = draw_attempts(924, 3600.0, 2019)
+    assert plan == draw_attempts(924, 3600.0, 2019)
     assert {attempt.team for attempt in plan} == set(range(924))
     halves = [sum(begin <= attempt.at < begin + 1800 for attempt in plan) for begin in (0, 1800)]
     assert halves[1] > 2 * halves[0]
@@ -73,7 +73,7 @@ def test_a_private_score_takes_longer() -> None:
 HOUR = 1000.0
 
 
-def _story(refused: list[Refused] | None = None, told: list[Told] | None = None) -> Story:
+def _story(refused: list[Refused] | None = None, told: list[ShownEstimate] | None = None) -> Story:
     accepted = {"a": Attempt(0, 0, 0.0, "api", faulty=False), "b": Attempt(0, 1, 0.0, "wire", faulty=True)}
     sent = {"a": (9.0, 10.0), "b": (19.0, 20.0)}
     return Story(HOUR, 2, accepted, sent, refused or [], told or [])
@@ -85,9 +85,9 @@ def _outcome(b: str = "rejected", scores: list[ScoreJob] | None = None) -> Outco
 
 
 def test_valid_zips_must_be_scored_and_faulty_ones_rejected() -> None:
-    assert findings_of(_story(), _outcome(), 1.0)["wrong_outcomes"] == 0
-    assert findings_of(_story(), _outcome("failed"), 1.0)["wrong_outcomes"] == 1
-    assert findings_of(_story(), _outcome("scored"), 1.0)["wrong_outcomes"] == 1
+    assert compute_findings(_story(), _outcome(), 1.0)["wrong_outcomes"] == 0
+    assert compute_findings(_story(), _outcome("failed"), 1.0)["wrong_outcomes"] == 1
+    assert compute_findings(_story(), _outcome("scored"), 1.0)["wrong_outcomes"] == 1
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_valid_zips_must_be_scored_and_faulty_ones_rejected() -> None:
 )
 def test_a_refusal_needs_its_reason(sent: float, answered: float, reason: str, wrong: int) -> None:
     refused = [Refused(0, sent, answered, 429, reason)]
-    assert findings_of(_story(refused), _outcome(), 1.0)["wrongly_refused"] == wrong
+    assert compute_findings(_story(refused), _outcome(), 1.0)["wrongly_refused"] == wrong
 
 
 def test_an_estimate_is_judged_by_the_wait_that_followed() -> None:
@@ -117,12 +117,12 @@ def test_an_estimate_is_judged_by_the_wait_that_followed() -> None:
     assert not is_right_estimate(2, 0.5)
     assert is_right_estimate(2, 0.5, grain=2.0)
     told = [
-        Told("a", 10.0, "received", 40),
-        Told("a", 20.0, "queued", 90),
-        Told("a", 60.0, "scoring", 1),
-        Told("b", 20.0, "received", 1),
+        ShownEstimate("a", 10.0, "received", 40),
+        ShownEstimate("a", 20.0, "queued", 90),
+        ShownEstimate("a", 60.0, "scoring", 1),
+        ShownEstimate("b", 20.0, "received", 1),
     ]
-    found = findings_of(_story(told=told), _outcome(), 1.0)
+    found = compute_findings(_story(told=told), _outcome(), 1.0)
     assert (found["estimates_first"], found["right_first"]) == (1, 0)
     assert (found["estimates_waiting"], found["right_waiting"]) == (2, 0.5)
 
@@ -130,21 +130,21 @@ def test_an_estimate_is_judged_by_the_wait_that_followed() -> None:
 def test_no_other_team_has_two_turns_while_one_waits() -> None:
     waits = ScoreJob(7, 10.0, 50.0, 110.0)
     others = [ScoreJob(8, 9.0, 20.0, 30.0), ScoreJob(9, 9.0, 20.0, 30.0)]
-    fair = findings_of(_story(), _outcome(scores=[waits, *others]), 1.0)
+    fair = compute_findings(_story(), _outcome(scores=[waits, *others]), 1.0)
     assert (fair["fairness_first_unfair"], fair["fairness_largest_excess"]) == (0, 0)
     again = ScoreJob(8, 31.0, 40.0, 50.0)
-    unfair = findings_of(_story(), _outcome(scores=[waits, *others, again]), 1.0)
+    unfair = compute_findings(_story(), _outcome(scores=[waits, *others, again]), 1.0)
     assert (unfair["fairness_first_unfair"], unfair["fairness_largest_excess"]) == (1, 1)
     second = ScoreJob(7, 11.0, 60.0, 110.0)
-    found = findings_of(_story(), _outcome(scores=[waits, second, others[0], ScoreJob(8, 31.0, 55.0, 60.0)]), 1.0)
+    found = compute_findings(_story(), _outcome(scores=[waits, second, others[0], ScoreJob(8, 31.0, 55.0, 60.0)]), 1.0)
     assert (found["fairness_later_entries"], found["fairness_later_unfair"]) == (2, 0), (
         "the second entry waits for two turns"
     )
     served = ScoreJob(7, 8.0, 9.5, 9.8)
-    found = findings_of(_story(), _outcome(scores=[waits, served, *others, again]), 1.0)
+    found = compute_findings(_story(), _outcome(scores=[waits, served, *others, again]), 1.0)
     assert found["fairness_first_unfair"] == 0, "the team had a turn after the others were queued"
     long_ago = ScoreJob(7, 1.0, 2.0, 3.0)
-    found = findings_of(_story(), _outcome(scores=[waits, long_ago, *others, again]), 1.0)
+    found = compute_findings(_story(), _outcome(scores=[waits, long_ago, *others, again]), 1.0)
     assert found["fairness_first_unfair"] == 1
 
 

@@ -25,7 +25,7 @@ from benchmarks.papers.interval_coverage import (
 from benchmarks.papers.picked_images import FULL as PICKED
 from benchmarks.papers.picked_images import GENERATORS, Size, picked
 from benchmarks.papers.recovery_experiment import FULL, QUICK, measure, tiles
-from benchmarks.papers.recovery_table import tables_of
+from benchmarks.papers.recovery_table import render_tables
 from scorer.findings.finding import INTERVALS_THAT_MISS, LOWER, SHARE, Finding, with_interval_coverage
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from worker.evidence.methods import TEST_METHODS
@@ -42,7 +42,7 @@ def test_every_tile_is_used_once() -> None:
 @pytest.mark.slow
 def test_the_experiment_runs(tmp_path: Path) -> None:
     measured = measure(QUICK, tmp_path)
-    tables = tables_of(measured)
+    tables = render_tables(measured)
     (row,) = measured["rows"]
     assert row["name"] == "DCGAN-100"
     assert all("DCGAN-100" in tables[part] for part in ("histograms", "restarts", "stability", "fid", "costs"))

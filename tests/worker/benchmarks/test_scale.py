@@ -12,8 +12,16 @@ from kombu.transport import virtual
 
 from benchmarks.harness.report import rendered
 from benchmarks.scale import capacity, parts, thousand
-from benchmarks.scale.arrivals import DAILY_LIMIT, DAY, ENTRIES, TEAMS, arrivals_of, entries_by_hour, moments_of_2019
-from benchmarks.scale.capacity import ASSUMED, arrivals, needed_gpus, needs_of, waits
+from benchmarks.scale.arrivals import (
+    DAILY_LIMIT,
+    DAY,
+    ENTRIES,
+    TEAMS,
+    draw_arrivals,
+    entries_by_hour,
+    load_2019_moments,
+)
+from benchmarks.scale.capacity import ASSUMED, arrivals, compute_needs, needed_gpus, waits
 from benchmarks.scale.clocked_web import one_in
 from benchmarks.scale.simulation import WorkerPool, take_message
 from scorer.lifecycle import Queue
@@ -26,20 +34,20 @@ EXPENSIVE: dict[str, Any] = {**ASSUMED, "entry": COSTS | {"database_bytes": 10_0
 
 
 def test_every_team_submits_within_the_daily_limit() -> None:
-    plan = arrivals_of(TEAMS, ENTRIES, 60, seed=2019)
-    assert plan == arrivals_of(TEAMS, ENTRIES, 60, seed=2019)
+    plan = draw_arrivals(TEAMS, ENTRIES, 60, seed=2019)
+    assert plan == draw_arrivals(TEAMS, ENTRIES, 60, seed=2019)
     assert len(plan) == ENTRIES
     assert {arrival.team for arrival in plan} == set(range(TEAMS))
     assert max(Counter((arrival.team, arrival.at // DAY) for arrival in plan).values()) == DAILY_LIMIT
     assert [arrival.at for arrival in plan] == sorted(arrival.at for arrival in plan)
     last_day = sum(arrival.at >= 59 * DAY for arrival in plan) / ENTRIES
-    assert last_day == pytest.approx(np.mean(moments_of_2019() >= 59 / 60), abs=0.01)
+    assert last_day == pytest.approx(np.mean(load_2019_moments() >= 59 / 60), abs=0.01)
 
 
 def test_hours_have_the_shape_of_the_released_entries() -> None:
     hours = entries_by_hour()
     assert hours.sum() == pytest.approx(ENTRIES)
-    assert hours[-24:].sum() / ENTRIES == pytest.approx(np.mean(moments_of_2019() >= 59 / 60), abs=0.002)
+    assert hours[-24:].sum() / ENTRIES == pytest.approx(np.mean(load_2019_moments() >= 59 / 60), abs=0.002)
 
 
 # Workers
@@ -115,8 +123,8 @@ def test_needs_follow_the_operators_assumptions() -> None:
     def number(need: Mapping[str, str], row: str) -> float:
         return float(need[row].replace(",", ""))
 
-    need = needs_of(10, evenly=True, assumed=EXPENSIVE)
-    small = needs_of(10, evenly=True, assumed=EXPENSIVE | {"zip_megabytes": 1.0})
+    need = compute_needs(10, evenly=True, assumed=EXPENSIVE)
+    small = compute_needs(10, evenly=True, assumed=EXPENSIVE | {"zip_megabytes": 1.0})
     assert number(small, "zips, TB") == pytest.approx(10 * ENTRIES * 1e6 / 1e12, abs=0.05)
     assert number(need, "database, GB") == pytest.approx(10 * ENTRIES * 10_000 / 1e9, abs=0.05)
 

@@ -12,13 +12,13 @@ from torch import nn
 
 from benchmarks.harness.report import rendered
 from benchmarks.harness.results import HERE, RESULTS
-from benchmarks.zoo.detection import EVIDENCE, RULES, Rule, auc_of, outcomes_found_by, signs_in
+from benchmarks.zoo.detection import EVIDENCE, RULES, Rule, compute_auc, outcomes_found_by, signs_in
 from benchmarks.zoo.entries import HONEST, MEMORISING, MIXED, SEEDS, EntryFeatures, Title, ZooPlan, mixed
 from benchmarks.zoo.entry_cache import TRAININGS, Inputs, trained_entries
 from benchmarks.zoo.outcomes import Outcome, SeedResult, TrainingError, Zoo, read_zoo, write_seed
 from benchmarks.zoo.page import parts
 from benchmarks.zoo.seeds import seed_result, training_error
-from benchmarks.zoo.spaces import SpaceReading, read_entry, space_of
+from benchmarks.zoo.spaces import SpaceReading, prepare_space, read_entry
 from benchmarks.zoo.tables import honest_table, memorisers_table
 from benchmarks.zoo.targets import auc_interval, detection_targets, fid_multiples, training_errors, wilson_interval
 from benchmarks.zoo.trainings.diffusion import sampled
@@ -31,7 +31,7 @@ from deploy.demo.tiles import Pixels
 from scorer.archive import hash_pixels, mirror_images
 from scorer.extractors import Features
 from scorer.findings.signs import SIGNS
-from scorer.generators.recovery.search import pixels_of, targets_of
+from scorer.generators.recovery.search import to_pixels, to_targets
 from scorer.lifecycle import TRACK_KINDS
 
 TINY = ZooPlan(
@@ -64,19 +64,19 @@ def inputs() -> Inputs:
 
 
 def test_images_survive_the_round_trip_to_a_tensor(inputs: Inputs) -> None:
-    tensor = targets_of(inputs.train[:5])
+    tensor = to_targets(inputs.train[:5])
     assert (float(tensor.min()), float(tensor.max())) >= (-1.0, 0.0)
     assert float(tensor.max()) <= 1.0
-    assert np.array_equal(pixels_of(tensor), inputs.train[:5])
+    assert np.array_equal(to_pixels(tensor), inputs.train[:5])
 
 
 def test_each_epoch_has_every_image_once_in_another_order() -> None:
     batches = Batches(10, 5, seed=1)
-    first, second = ([batches.of_step(2 * epoch + half) for half in range(2)] for epoch in range(2))
+    first, second = ([batches.batch_at(2 * epoch + half) for half in range(2)] for epoch in range(2))
     assert sorted(torch.cat(first).tolist()) == sorted(torch.cat(second).tolist()) == list(range(10))
     assert not torch.equal(torch.cat(first), torch.cat(second))
-    assert torch.equal(Batches(10, 5, seed=1).of_step(3), second[1]), "the order does not depend on earlier calls"
-    assert sorted(Batches(3, 5, seed=1).of_step(7).tolist()) == [0, 1, 2]
+    assert torch.equal(Batches(10, 5, seed=1).batch_at(3), second[1]), "the order does not depend on earlier calls"
+    assert sorted(Batches(3, 5, seed=1).batch_at(7).tolist()) == [0, 1, 2]
 
 
 def test_a_learning_rate_rises_and_falls() -> None:
@@ -304,18 +304,18 @@ def test_auc_compares_with_honest_entries() -> None:
             ),
         )
     )
-    assert auc_of(zoo, "public", EVIDENCE["s"], "sup") == 0.875
-    assert auc_of(zoo, "public", EVIDENCE["s"], "ae") == 0.5
-    assert auc_of(zoo, "public", EVIDENCE["equal pixels"], "sup") == 0.75
+    assert compute_auc(zoo, "public", EVIDENCE["s"], "sup") == 0.875
+    assert compute_auc(zoo, "public", EVIDENCE["s"], "ae") == 0.5
+    assert compute_auc(zoo, "public", EVIDENCE["equal pixels"], "sup") == 0.75
     assert len(outcomes_found_by(zoo, rule("s below tau"), "sup", "ae", "flow")) == 3
     assert [outcome.title.strength for outcome in outcomes_found_by(zoo, rule("equal pixels"), "sup")] == ["1"]
     with pytest.raises(ValueError, match="0 entries of mgan"):
-        auc_of(zoo, "public", EVIDENCE["s"], "mgan")
+        compute_auc(zoo, "public", EVIDENCE["s"], "mgan")
 
 
 def test_a_test_without_a_value_finds_nothing() -> None:
     silent = Zoo((seed(2, ("aug", reading(0.6)), ("gan", reading(0.6, c_t=40.0))),))
-    assert auc_of(silent, "private", EVIDENCE["C_T"], "aug") == 0.0
+    assert compute_auc(silent, "private", EVIDENCE["C_T"], "aug") == 0.0
     assert not outcomes_found_by(silent, rule("any sign"), "aug", "gan")
 
 
@@ -399,7 +399,7 @@ def test_the_page_names_its_seeds() -> None:
     assert "- Seed 2, 2 minutes of one core for its trainings. Measured" in text
 
 
-def names_of_signs(read: SpaceReading) -> set[str]:
+def list_sign_names(read: SpaceReading) -> set[str]:
     return {sign.name for sign in signs_in(read)}
 
 
@@ -411,17 +411,17 @@ def test_copies_show_signs_and_photographs_do_not() -> None:
         return coarse.repeat(2, axis=1).repeat(2, axis=2), np.abs(random.standard_normal((count, 8))).astype(np.float32)
 
     (train, training), (held_out, unseen), (_, turned) = drawn(300), drawn(200), drawn(300)
-    space = space_of(train, held_out, training, turned, unseen, training)
+    space = prepare_space(train, held_out, training, turned, unseen, training)
     copied = read_entry(train[:150], training[:150], space, fewer=50)
     flipped = read_entry(mirror_images(train[:150]), turned[:150], space, fewer=50)
     honest = read_entry(*drawn(150), space, fewer=50)
     blurred = read_entry(train[:150], drawn(150)[1], space, fewer=50)
     assert space.cells > 1
     assert (copied.distance, copied.copied, flipped.copied, honest.copied) == (0.0, 1.0, 1.0, 0.0)
-    assert names_of_signs(honest) == set()
-    assert names_of_signs(copied) >= {"near-copies", "partly-copied", "data-copying", "not-authentic"}
-    assert names_of_signs(flipped) == {"mirrored-copies", "thumbnail-copies"}
-    assert names_of_signs(blurred) == {"thumbnail-copies"}
+    assert list_sign_names(honest) == set()
+    assert list_sign_names(copied) >= {"near-copies", "partly-copied", "data-copying", "not-authentic"}
+    assert list_sign_names(flipped) == {"mirrored-copies", "thumbnail-copies"}
+    assert list_sign_names(blurred) == {"thumbnail-copies"}
 
 
 # Whole runs

@@ -94,7 +94,7 @@ class Autoencoder(nn.Module):
     @torch.no_grad()
     def evidence(self, images: Images) -> float:
         """The mean bound over ten draws."""
-        return float(np.mean([float(self.bounds(tensor_of(images)).mean()) for _ in range(10)]))
+        return float(np.mean([float(self.bounds(to_tensor(images)).mean()) for _ in range(10)]))
 
     @torch.no_grad()
     def sample(self, count: int) -> Images:
@@ -106,14 +106,14 @@ def stacked(widths: list[int]) -> list[nn.Module]:
     return [layer for one, other in pairwise(widths) for layer in (nn.Linear(one, other), nn.ReLU())]
 
 
-def tensor_of(images: Images) -> Tensor:
+def to_tensor(images: Images) -> Tensor:
     return torch.from_numpy(images.astype(np.float32))
 
 
 def trained(latent: int, images: Images) -> Autoencoder:
     torch.manual_seed(0)
     model = Autoencoder(latent)
-    rows = tensor_of(images)
+    rows = to_tensor(images)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(EPOCHS):
         for some in torch.split(torch.randperm(len(rows)), BATCH):

@@ -23,9 +23,9 @@ from worker.evidence.methods import TEST_METHODS
 from worker.evidence.reference import (
     NotComputable,
     ReferenceAnalysis,
+    analyse_reference,
     few_images_not_computable,
     or_none,
-    reference_analysis_of,
 )
 from worker.evidence.thumbnails import ReferenceThumbnails
 
@@ -54,7 +54,7 @@ def thumbnails(count: int) -> NDArray[np.float32]:
 
 def reference(held_out: Features | None = HELD_OUT) -> ReferenceAnalysis:
     made = ReferenceThumbnails(thumbnails(400), thumbnails(400), np.ones((400, 8), np.uint32))
-    return reference_analysis_of(
+    return analyse_reference(
         TRAINING, TRAINING[:, ::-1].copy(), held_out, thumbnails=made, signed=False, progress=lambda _share: None
     )
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from deploy.demo.generators import Pixels, half_copied, mirrored
 from deploy.standalone.ephemeral import Servers
 from scorer.db import competitions
-from scorer.db.evidence.shared_images import hashes_key_of
+from scorer.db.evidence.shared_images import load_hashes_key
 from scorer.db.jobs import failed_jobs
 from scorer.db.jobs.job_queue import newest_job
 from scorer.db.newest_rows import newest_row
@@ -26,13 +26,13 @@ from scorer.jobs import leases, sweeps
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, running_service
 from tests.conftest import fresh_settings
-from tests.factories import zip_of
+from tests.factories import make_zip
 from tests.worker.evidence.photographs import COUNT, HELD_OUT, REFERENCES, SIZE, TRAINING, photographs
 from worker.dispatch import run_next
 from worker.evidence import evidence_job
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.methods import TEST_METHODS
-from worker.evidence.report import evidence_of
+from worker.evidence.report import compute_evidence
 from worker.runtime import preemption
 from worker.runtime.preemption import Preempted
 from worker.scoring import feature_cache, reference_features
@@ -63,7 +63,7 @@ def slug(service: Service) -> str:
 def examined(service: Service, slug: str) -> dict[str, dict[str, Evidence]]:
     """By entry and track: the evidence, after scoring."""
     for name, images in ENTRIES.items():
-        answer = service.submit("ada", slug, zip_of(images), note=name)
+        answer = service.submit("ada", slug, make_zip(images), note=name)
         assert answer.status_code == 202, answer.text
     service.run_jobs(evidence=True)
     with service.context.sessions() as session:
@@ -74,7 +74,7 @@ def examined(service: Service, slug: str) -> dict[str, dict[str, Evidence]]:
 def both(service: Service, ref: int) -> dict[str, Evidence]:
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
-        tracks = competitions.tracks_of(session, submission.competition_id)
+        tracks = competitions.load_tracks(session, submission.competition_id)
         newest = {
             kind: newest_row(session, Evidence, submission_ref=ref, track_id=track.id) for kind, track in tracks.items()
         }
@@ -188,7 +188,7 @@ def jobs(service: Service, ref: int) -> list[tuple[str, str]]:
 
 def submitted(service: Service, slug: str, images: Pixels, *, who: str = "bob") -> int:
     """Submit an entry, compute only its public score, and return its ref."""
-    answer = service.submit(who, slug, zip_of(images))
+    answer = service.submit(who, slug, make_zip(images))
     assert answer.status_code == 202, answer.text
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.SCORE)
@@ -199,7 +199,7 @@ def submitted(service: Service, slug: str, images: Pixels, *, who: str = "bob") 
 def public(service: Service, ref: int) -> Evidence | None:
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
-        public = competitions.tracks_of(session, submission.competition_id)["public"]
+        public = competitions.load_tracks(session, submission.competition_id)["public"]
         return newest_row(session, Evidence, submission_ref=ref, track_id=public.id)
 
 
@@ -225,7 +225,7 @@ def test_a_worker_that_does_not_score_leaves_scores_to_others(
     """A public score neither precedes nor interrupts this worker's evidence, because scores are slow without a GPU."""
     ref = submitted(service, slug, photographs(8, COUNT))
     assert run_next(service.context, Queue.SCORE)
-    answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
+    answer = service.submit("eve", slug, make_zip(photographs(9, COUNT)))
     assert run_next(service.context, Queue.CHECK)
     monkeypatch.setattr(preemption, "PREEMPT_AFTER", timedelta(0))
     context = replace(service.context, queues=[Queue.EVIDENCE])
@@ -246,14 +246,14 @@ def test_evidence_yields_to_a_public_score(
     """It yields in the middle of a test, and the interrupted attempt does not count."""
     ref = submitted(service, slug, photographs(8, COUNT))
     assert run_next(service.context, Queue.SCORE)
-    answer = service.submit("eve", slug, zip_of(photographs(9, COUNT)))
+    answer = service.submit("eve", slug, make_zip(photographs(9, COUNT)))
     monkeypatch.setattr(preemption, "PREEMPT_AFTER", timedelta(0))
 
     def arrives(*arguments: Any, **named: Any) -> Any:
         run_next(service.context, Queue.CHECK)
-        return evidence_of(*arguments, **named)
+        return compute_evidence(*arguments, **named)
 
-    monkeypatch.setattr(evidence_job, "evidence_of", arrives)
+    monkeypatch.setattr(evidence_job, "compute_evidence", arrives)
     assert run_next(service.context, Queue.EVIDENCE)
     assert jobs(service, ref)[2] == ("evidence", "waiting")
     monkeypatch.undo()
@@ -274,7 +274,7 @@ def test_evidence_yields_to_a_public_score(
 def job_track(service: Service, ref: int) -> int:
     with service.context.sessions() as session:
         submission = session.get_one(Submission, ref)
-        return competitions.tracks_of(session, submission.competition_id)["public"].id
+        return competitions.load_tracks(session, submission.competition_id)["public"].id
 
 
 def test_perceptual_hashes_come_from_the_check(
@@ -283,7 +283,7 @@ def test_perceptual_hashes_come_from_the_check(
     """They are computed again only if they are lost."""
     ref = submitted(service, slug, photographs(10, COUNT))
     with service.context.sessions() as session:
-        key = hashes_key_of(session, ref)
+        key = load_hashes_key(session, ref)
     assert key is not None
     stored = np.random.default_rng(0).integers(0, 2**32, (10, COUNT), np.uint32)
     reference_features.write_array(service.context, key, stored)
@@ -291,9 +291,9 @@ def test_perceptual_hashes_come_from_the_check(
 
     def spied(entry: AnalysedEntry, *arguments: Any, **named: Any) -> Any:
         seen.append(np.array(entry.perceptual_hashes))
-        return evidence_of(entry, *arguments, **named)
+        return compute_evidence(entry, *arguments, **named)
 
-    monkeypatch.setattr(evidence_job, "evidence_of", spied)
+    monkeypatch.setattr(evidence_job, "compute_evidence", spied)
     service.run_jobs(evidence=True)
     assert len(seen) == 2
     assert all(np.array_equal(features, stored[2:].T) for features in seen)
@@ -355,12 +355,12 @@ def measured_again(service: Service, ref: int, track: int) -> None:
         leases.add_job(
             session, Queue.SCORE, submission=submission, track_id=track, private=True, now=service.context.now()
         )
-    before = count_of(service, ref, track)
+    before = count_measurements(service, ref, track)
     assert run_next(service.context, Queue.SCORE)
-    assert count_of(service, ref, track) == before + 1
+    assert count_measurements(service, ref, track) == before + 1
 
 
-def count_of(service: Service, ref: int, track: int) -> int:
+def count_measurements(service: Service, ref: int, track: int) -> int:
     with service.context.sessions() as session:
         counted = select(func.count()).where(Measurement.submission_ref == ref, Measurement.track_id == track)
         return int(session.scalar(counted) or 0)
@@ -374,7 +374,7 @@ def test_features_of_references_resume_after_an_interruption(
     with service.context.sessions() as session:
         competition = competitions.competition_by_slug(session, slug)
         assert competition is not None
-        training = competitions.references_of(session, competition.id)["held_out"].reference_set
+        training = competitions.load_references(session, competition.id)["held_out"].reference_set
     address = reference_features.SetAddress(training.sha256, training.blob_key, SIZE)
     expected = service.context.extractor("tiny@1").features(np.ascontiguousarray(HELD_OUT[:, :, ::-1]))
     features = Tiny.features
@@ -390,11 +390,11 @@ def test_features_of_references_resume_after_an_interruption(
 
     monkeypatch.setattr(Tiny, "features", watched)
     with pytest.raises(Preempted):
-        reference_features.mirrored_features_of(service.context, address, "tiny@1", progress=interrupted)
-    mirrored = reference_features.mirrored_features_of(service.context, address, "tiny@1", progress=lambda *_: None)
+        reference_features.load_mirrored_features(service.context, address, "tiny@1", progress=interrupted)
+    mirrored = reference_features.load_mirrored_features(service.context, address, "tiny@1", progress=lambda *_: None)
     assert seen == [100, 50, 50]
     assert np.array_equal(mirrored, expected)
-    reference_features.mirrored_features_of(service.context, address, "tiny@1", progress=lambda *_: None)
+    reference_features.load_mirrored_features(service.context, address, "tiny@1", progress=lambda *_: None)
     assert seen == [100, 50, 50]
 
 
@@ -409,7 +409,7 @@ def test_evidence_that_fails_changes_nothing_else(
         raise RuntimeError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(evidence_job, "evidence_of", broken)
+        patch.setattr(evidence_job, "compute_evidence", broken)
         for attempt in range(3):
             with service.context.sessions.begin() as session:
                 for job in session.scalars(select(Job).where(Job.submission_ref == ref, Job.state == "waiting")):

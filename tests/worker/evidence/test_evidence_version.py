@@ -22,15 +22,15 @@ from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_o
 from tests.worker.evidence.photographs import photographs
 from worker.evidence import methods
 from worker.evidence.analysis import AnalysedEntry
-from worker.evidence.reference import reference_analysis_of
-from worker.evidence.report import evidence_of
-from worker.evidence.thumbnails import reference_thumbnails_of
-from worker.scoring.feature_cache import cached_features_of
+from worker.evidence.reference import analyse_reference
+from worker.evidence.report import compute_evidence
+from worker.evidence.thumbnails import load_reference_thumbnails
+from worker.scoring.feature_cache import build_cached_features
 
 STORED = Path(__file__).parents[2] / "data" / "evidence_of_a_fixed_case.json"
 
 
-def evidence_of_the_fixed_case() -> dict[str, Any]:
+def compute_fixed_evidence() -> dict[str, Any]:
     """The evidence of an entry with new, copied, mirrored and repeated images. Every number of every test has a
     value."""
     training, held_out = photographs(1, 300), photographs(2, 150)
@@ -44,7 +44,7 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
     )
     statistics = statistics_of(training_features)
     closest = nearest(features, training_features)
-    cached = cached_features_of(enlarged(images), features)
+    cached = build_cached_features(enlarged(images), features)
     entry = AnalysedEntry(
         names=[f"{row:03}.png" for row in range(len(images))],
         extractor="clip",
@@ -61,18 +61,20 @@ def evidence_of_the_fixed_case() -> dict[str, Any]:
         distance=closest.mean,
         distance_se=closest.standard_error,
     )
-    reference = reference_analysis_of(
+    reference = analyse_reference(
         training_features,
         mirrored_features,
         held_out_features,
-        thumbnails=reference_thumbnails_of(lambda: enlarged(training), lambda: enlarged(held_out)),
+        thumbnails=load_reference_thumbnails(lambda: enlarged(training), lambda: enlarged(held_out)),
         signed=False,
         progress=lambda _share: None,
     )
     names = [f"{row:03}.png" for row in range(len(training))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(methods, "fid_infinity", partial(fid_infinity, min_size=80))
-        report = evidence_of(entry, reference, statistics, reference_names=names, seed=0, progress=lambda _share: None)
+        report = compute_evidence(
+            entry, reference, statistics, reference_names=names, seed=0, progress=lambda _share: None
+        )
     whole = {"findings": report.findings, "details": report.details, "numbers": report.numbers}
     return {"version": EVIDENCE_VERSION, **json.loads(json.dumps(whole))}
 
@@ -99,7 +101,7 @@ def differences(found: Any, stored: Any, where: str = "") -> list[str]:
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    return evidence_of_the_fixed_case()
+    return compute_fixed_evidence()
 
 
 def test_changed_evidence_needs_a_new_version(found: dict[str, Any]) -> None:
@@ -121,7 +123,7 @@ def main() -> None:
     """Store the evidence of a new version."""
     if STORED.exists() and json.loads(STORED.read_text())["version"] == EVIDENCE_VERSION:
         raise SystemExit("raise EVIDENCE_VERSION first, in scorer/findings/finding.py")
-    STORED.write_text(json.dumps(evidence_of_the_fixed_case(), indent=1) + "\n")
+    STORED.write_text(json.dumps(compute_fixed_evidence(), indent=1) + "\n")
 
 
 if __name__ == "__main__":

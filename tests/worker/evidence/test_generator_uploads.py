@@ -16,9 +16,9 @@ from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
 from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, export_command
 from scorer.generators.recovery.plan import plan_from
 from scorer.lifecycle import STAGES, Queue
-from tests.api.conftest import Service, running_service, slug_of
+from tests.api.conftest import Service, read_problem, running_service
 from tests.conftest import fresh_settings
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.linear_generators import (
     QUICK_PLAN,
     audit_in_process,
@@ -112,7 +112,7 @@ def test_a_memorising_generator_is_detected(service: Service) -> None:
     own = seen(service, "ada", entry)["result"]
     assert own["verdict"] == "copies"
     assert set(own["pairs"]) == {"train", "generated", "entry"}
-    assert slug_of(put(service, "ada", entry, HONEST)) == (409, "published")
+    assert read_problem(put(service, "ada", entry, HONEST)) == (409, "published")
 
 
 def _assert_visible_pairs(service: Service, entry: Any, result: Any) -> None:
@@ -234,16 +234,16 @@ def test_invalid_or_untimely_generators_are_refused(service: Service) -> None:
     before = _blobs(service)
     for content in (b"", b"PK\3\4model", b"\x80\x04pickle", b"\x89HDF"):
         refused = put(service, "eve", entry, content, latent=12)
-        assert slug_of(refused) == (422, "not-onnx")
+        assert read_problem(refused) == (422, "not-onnx")
         assert export_command(12) in refused.text.replace('\\"', '"'), "the suggested command exports a readable file"
     assert put(service, "eve", entry, HONEST, latent=0).status_code == 422
     assert put(service, "eve", entry, HONEST, latent=MAX_LATENT_DIMENSION + 1).status_code == 422
     assert put(service, "eve", entry, HONEST, distribution="cauchy").status_code == 422
-    assert slug_of(put(service, "bob", entry, HONEST)) == (404, "no-submission")
+    assert read_problem(put(service, "bob", entry, HONEST)) == (404, "no-submission")
     assert put(service, None, entry, HONEST).status_code == 401
-    waiting = service.submit("eve", slug, zip_of(noise_images(15))).json()
-    assert slug_of(put(service, "eve", waiting, HONEST)) == (409, "not-scored")
-    assert slug_of(service.call("eve", "GET", f"/submissions/{entry['id']}/generator")) == (404, "no-generator")
+    waiting = service.submit("eve", slug, make_zip(noise_images(15))).json()
+    assert read_problem(put(service, "eve", waiting, HONEST)) == (409, "not-scored")
+    assert read_problem(service.call("eve", "GET", f"/submissions/{entry['id']}/generator")) == (404, "no-generator")
     assert {key for key in _blobs(service) if key.startswith("generators")} <= before
     service.run_jobs()
 
@@ -255,7 +255,7 @@ def test_equal_files_are_one_generator_and_days_have_a_limit(service: Service, w
     assert once.json() == again.json()
     for seed in range(4):
         assert put(service, "eve", entry, honest_generator(20 + seed, 16), latent=12).status_code == 202
-    assert slug_of(put(service, "eve", entry, honest_generator(30, 16), latent=12)) == (429, "generator-limit")
+    assert read_problem(put(service, "eve", entry, honest_generator(30, 16), latent=12)) == (429, "generator-limit")
     with service.context.sessions.begin() as session:
         states = [job.state for job in session.query(Job).filter_by(queue="recover", state="waiting")]
         assert states == ["waiting"], "only the newest file is searched"
@@ -274,7 +274,7 @@ def test_a_search_yields_to_a_public_score_and_is_repeated(
     def interrupted(*args: Any, **options: Any) -> Any:
         monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
         monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
-        service.submit("bob", slug, zip_of(noise_images(19)))
+        service.submit("bob", slug, make_zip(noise_images(19)))
         assert run_next(service.context, Queue.CHECK)
         return audit_in_process(*args, **options)
 
@@ -322,7 +322,7 @@ def _blobs(service: Service) -> set[str]:
 
 
 def test_the_stages_of_an_audit_are_named() -> None:
-    stages = {stage: STAGES[generator_audit.job_stage_of(stage)] for stage in ("train", "warp_train", "stability")}
+    stages = {stage: STAGES[generator_audit.to_job_stage(stage)] for stage in ("train", "warp_train", "stability")}
     assert stages == {
         "train": "searching for training images",
         "warp_train": "searching for distorted images",

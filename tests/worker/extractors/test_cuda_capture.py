@@ -113,15 +113,15 @@ class MetaGpu(HostGpu):
 
 def unfilled(spec: ExtractorSpec, _: Weights) -> Network:
     """An extractor's network without weights."""
-    trunk = networks.trunk_of(networks.unfilled_network(spec).eval().requires_grad_(requires_grad=False), spec)
+    trunk = networks.build_trunk(networks.unfilled_network(spec).eval().requires_grad_(requires_grad=False), spec)
     return Network(trunk, None)
 
 
 @pytest.fixture
 def on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make extractors use the meta device as a GPU, without weights."""
-    monkeypatch.setattr(torch_extractor, "device_of", lambda _: META)
-    monkeypatch.setattr(torch_extractor, "gpu_of", MetaGpu)
+    monkeypatch.setattr(torch_extractor, "choose_device", lambda _: META)
+    monkeypatch.setattr(torch_extractor, "find_gpu", MetaGpu)
     monkeypatch.setattr(torch_extractor, "build_network", unfilled)
     monkeypatch.setattr(torch_extractor, "record_sha256", lambda *_: None)
 

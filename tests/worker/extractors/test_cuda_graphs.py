@@ -111,7 +111,7 @@ def sums(batch: torch.Tensor) -> torch.Tensor:
     return batch.to(torch.float32).sum(dim=(1, 2))
 
 
-def slots_of(gpu: LazyGpu, like: NDArray[Any], batch_size: int) -> list[Slot]:
+def build_slots(gpu: LazyGpu, like: NDArray[Any], batch_size: int) -> list[Slot]:
     def forward(batch: Any) -> Any:
         return Memory(gpu, sums(batch.value))
 
@@ -127,7 +127,7 @@ def test_features_equal_those_without_graphs(count: int, dtype: type[np.generic]
     plain = in_batches(
         pixels, immediate_slots(lambda batch: sums(torch.from_numpy(batch)).numpy(), pixels, 3), dimension=3
     )
-    features = in_batches(pixels, slots_of(LazyGpu(), pixels, 3), dimension=3, progress=shares.append)
+    features = in_batches(pixels, build_slots(LazyGpu(), pixels, 3), dimension=3, progress=shares.append)
     assert np.array_equal(features, plain)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
@@ -136,7 +136,7 @@ def test_features_equal_those_without_graphs(count: int, dtype: type[np.generic]
 def test_the_imitation_detects_a_buffer_that_is_filled_too_soon() -> None:
     """Shows that the test above can fail: without waiting, the first copy reads the second batch's pixels."""
     gpu = LazyGpu()
-    slot = slots_of(gpu, images(2), 1)[0]
+    slot = build_slots(gpu, images(2), 1)[0]
     for image in images(2):
         slot.batch[0] = image
         slot.launch()
@@ -165,7 +165,7 @@ def test_two_batches_run_at_the_same_time_on_separate_streams() -> None:
             in_flight -= 1
             return self._slot.collect()
 
-    in_batches(images(10), [Watched(slot) for slot in slots_of(gpu, images(10), 2)], dimension=3)
+    in_batches(images(10), [Watched(slot) for slot in build_slots(gpu, images(10), 2)], dimension=3)
     assert most == 2
     assert in_flight == 0
     assert [len(stream.work) for stream in gpu.streams] == [9, 6], "three steps per batch: in, replay, out"
@@ -176,14 +176,14 @@ def test_degenerate_images_are_named_on_a_gpu() -> None:
     pixels = images(7)
     pixels[[2, 5]] = 0
     with pytest.raises(Invalid) as error:
-        in_batches(pixels, slots_of(LazyGpu(), pixels, 2), dimension=3)
+        in_batches(pixels, build_slots(LazyGpu(), pixels, 2), dimension=3)
     assert error.value.extra["rows"] == [2, 5]
 
 
 def test_invalid_arrays_are_refused_before_allocation() -> None:
     gpu = LazyGpu()
     with pytest.raises(Invalid):
-        slots_of(gpu, images(2)[..., :1], 2)
+        build_slots(gpu, images(2)[..., :1], 2)
     assert not gpu.streams
 
 
@@ -293,7 +293,7 @@ def test_networks_of_the_catalogue(name: str, layout: GpuLayout, products: int) 
 def test_a_gpu_gives_the_cpus_features_and_records_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     images = np.random.default_rng(2).integers(0, 256, (3, 64, 64, 3), dtype=np.uint8)
     expected = load("efficientnet_lite0", options=CPU).features(images)
-    monkeypatch.setattr(torch_extractor, "gpu_of", lambda _: HostGpu())
+    monkeypatch.setattr(torch_extractor, "find_gpu", lambda _: HostGpu())
     extractor = load("efficientnet_lite0", options=replace(CPU, batch_size=2))
     assert extractor.provenance["convolutions"] == "pointwise-products"
     difference = np.linalg.norm(extractor.features(images) - expected, axis=1) / np.linalg.norm(expected, axis=1)

@@ -73,7 +73,7 @@ def public_measurement(service: Service, submission_id: str) -> Measurement:
     with service.context.sessions() as session:
         submission = submissions.submission_by_id(session, submission_id)
         assert submission is not None
-        track = competitions.tracks_of(session, submission.competition_id)["public"]
+        track = competitions.load_tracks(session, submission.competition_id)["public"]
         measurement = submissions.newest_measurement(session, submission.ref, track.id)
     assert measurement is not None
     return measurement

@@ -48,10 +48,10 @@ def with_copies(seed: int, count: int, dimension: int) -> Matrix:
 def test_neighbours_equal_the_hosts(make: Any, own: int, other: int, dimension: int, signed: bool) -> None:
     generated, reference = make(1, own, dimension), make(2, other, dimension)
     shares: list[float] = []
-    ours = nearest(generated, reference, signed=signed, shortlister=ON_CPU, progress=shares.append)
+    expected = nearest(generated, reference, signed=signed, shortlister=ON_CPU, progress=shares.append)
     hosts = nearest(generated, reference, signed=signed)
-    np.testing.assert_array_equal(ours.index, hosts.index)
-    np.testing.assert_array_equal(ours.distance, hosts.distance)
+    np.testing.assert_array_equal(expected.index, hosts.index)
+    np.testing.assert_array_equal(expected.distance, hosts.distance)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 
@@ -95,8 +95,8 @@ def test_without_room_on_the_device_the_host_makes_the_shortlist(monkeypatch: py
 
     monkeypatch.setattr(device_neighbours, "_shortlist", full)
     generated, reference = gaussian(5, 20, 8), gaussian(6, 30, 8)
-    ours = nearest(generated, reference, shortlister=ON_CPU)
-    np.testing.assert_array_equal(ours.distance, nearest(generated, reference).distance)
+    expected = nearest(generated, reference, shortlister=ON_CPU)
+    np.testing.assert_array_equal(expected.distance, nearest(generated, reference).distance)
 
 
 def test_a_device_that_fails_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.harness.networks import spec_of, write_weights
+from benchmarks.harness.networks import find_extractor_spec, write_weights
 from scorer.errors import Unavailable
 from scorer.extractors import DeviceLost, ExtractorOptions, torch_extractor, weights
-from scorer.extractors.devices import device_of, is_device_error
+from scorer.extractors.devices import choose_device, is_device_error
 from scorer.extractors.options import parse_device
 from scorer.extractors.out_of_memory import is_out_of_memory
 from scorer.extractors.torch_extractor import TorchExtractor
@@ -21,7 +21,7 @@ from tests.worker.extractors.host_gpu import OUT_OF_MEMORY, HostGpu
 from worker.runtime import device_probe
 from worker.runtime.device_probe import device_fault
 
-SMALL = spec_of("small")
+SMALL = find_extractor_spec("small")
 CPU = ExtractorOptions(device="cpu", threads=1)
 ILLEGAL = "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be reported later."
 
@@ -41,7 +41,7 @@ def images() -> NDArray[np.uint8]:
 def extractor_on(
     gpu: HostGpu, folder: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int | None = None
 ) -> TorchExtractor:
-    monkeypatch.setattr(torch_extractor, "gpu_of", lambda _: gpu)
+    monkeypatch.setattr(torch_extractor, "find_gpu", lambda _: gpu)
     options = replace(CPU, weights_dir=folder, batch_size=batch_size)
     return TorchExtractor(SMALL, weights.read_weights(SMALL, options), options)
 
@@ -73,19 +73,19 @@ def test_other_names_are_refused(name: str) -> None:
 def test_a_process_takes_the_gpu_of_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
-    assert device_of(ExtractorOptions(device="cuda", device_index=3)) == torch.device("cuda:3")
-    assert device_of(ExtractorOptions(device="cuda")) == device_of(ExtractorOptions()) == torch.device("cuda:0")
-    assert device_of(ExtractorOptions(device="cpu", device_index=3)) == torch.device("cpu")
+    assert choose_device(ExtractorOptions(device="cuda", device_index=3)) == torch.device("cuda:3")
+    assert choose_device(ExtractorOptions(device="cuda")) == choose_device(ExtractorOptions()) == torch.device("cuda:0")
+    assert choose_device(ExtractorOptions(device="cpu", device_index=3)) == torch.device("cpu")
     with pytest.raises(Unavailable, match=r"set to 'cuda:8', but torch finds only GPUs 0 to 7") as error:
-        device_of(ExtractorOptions(device="cuda", device_index=8))
+        choose_device(ExtractorOptions(device="cuda", device_index=8))
     assert error.value.slug == "no-gpu"
 
 
 def test_without_a_gpu_only_auto_takes_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert device_of(ExtractorOptions()) == torch.device("cpu")
+    assert choose_device(ExtractorOptions()) == torch.device("cpu")
     with pytest.raises(Unavailable, match="set to 'cuda', but torch finds no GPU"):
-        device_of(ExtractorOptions(device="cuda"))
+        choose_device(ExtractorOptions(device="cuda"))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")

@@ -56,7 +56,7 @@ def relative(a: NDArray[Any], b: NDArray[Any]) -> float:
     return float(np.linalg.norm(a.astype(np.float64) - b) / np.linalg.norm(b))
 
 
-def message_of(error: pytest.ExceptionInfo[KennelError]) -> str:
+def read_message(error: pytest.ExceptionInfo[KennelError]) -> str:
     assert error.value.message.count("\n") == 0
     return error.value.message
 
@@ -350,7 +350,7 @@ def inception_folder(inception_state: dict[str, Tensor], tmp_path_factory: pytes
     return folder
 
 
-def features_of_timm(timm_model: str, state: dict[str, Tensor], x: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+def compute_timm_features(timm_model: str, state: dict[str, Tensor], x: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     """The spatial average of timm's last feature map, and the map's size."""
     with torch.device("meta"):
         plain: Any = timm.create_model(timm_model, pretrained=False)
@@ -366,7 +366,7 @@ def test_inception_from_a_local_file(inception_folder: Path, inception_state: di
     features = extractor.features(images)
     x = (torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5
     x = nn.functional.interpolate(x, (299, 299), mode="bilinear", antialias=True)
-    expected, final = features_of_timm("inception_v3.tf_in1k", inception_state, x)
+    expected, final = compute_timm_features("inception_v3.tf_in1k", inception_state, x)
     # 'Valid' padding in the stem takes 299 to 8; 'same' would end at 10.
     assert final == (8, 8)
     assert features.shape == (3, 2048)
@@ -388,7 +388,7 @@ def test_nasnet_from_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     features = extractor.features(noise(1))
     x = (torch.from_numpy(noise(1)).permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.5
     x = nn.functional.interpolate(x, (331, 331), mode="bilinear", antialias=True)
-    expected, final = features_of_timm("nasnetalarge.tf_in1k", state, x)
+    expected, final = compute_timm_features("nasnetalarge.tf_in1k", state, x)
     assert final == (11, 11)
     assert features.shape == (1, small.dimension)
     assert features.min() >= 0
@@ -411,7 +411,7 @@ def test_the_hash_is_required_after_the_first_load(folder: Path) -> None:
     with pytest.raises(Unavailable, match="SHA-256") as error:
         weights.read_weights(INCEPTION, options)
     assert error.value.slug == "wrong-weights"
-    assert str(path) in message_of(error)
+    assert str(path) in read_message(error)
     with pytest.raises(Unavailable):
         fingerprint("inception_v3", options)
 
@@ -469,10 +469,10 @@ def test_missing_weights_are_one_sentence(files: list[str] | None, expected: str
     with pytest.raises(Unavailable, match=expected) as error:
         load("inception_v3", options=options)
     assert error.value.slug == "missing-weights"
-    message_of(error)
+    read_message(error)
 
 
-@pytest.mark.parametrize("read", [weights.read_weights, weights.sha256_of])
+@pytest.mark.parametrize("read", [weights.read_weights, weights.hash_weights])
 def test_weights_that_cannot_be_read_are_one_sentence(
     read: Callable[..., object], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -484,7 +484,7 @@ def test_weights_that_cannot_be_read_are_one_sentence(
     with pytest.raises(Unavailable, match=r"inception_v3.pth cannot be read \(Permission denied\)") as error:
         read(INCEPTION, ExtractorOptions(weights_dir=folder))
     assert error.value.slug == "unreadable-weights"
-    message_of(error)
+    read_message(error)
 
 
 @pytest.mark.parametrize(("refused", "named"), [("stat", "{folder}"), ("read_text", "{folder}/inception_v3.sha256")])
@@ -500,7 +500,7 @@ def test_an_unreadable_folder_or_recorded_hash_is_one_sentence(
     with pytest.raises(Unavailable, match=expected) as error:
         weights.required_sha256(INCEPTION, ExtractorOptions(weights_dir=folder))
     assert error.value.slug == "unreadable-weights"
-    message_of(error)
+    read_message(error)
 
 
 class Payload:
@@ -525,7 +525,7 @@ def test_a_file_without_weights_is_refused_and_not_run(
     with pytest.raises(Unavailable) as error:
         load("inception_v3", options=ExtractorOptions(weights_dir=tmp_path, device="cpu"))
     assert error.value.slug == "unfit-weights"
-    assert str(path) in message_of(error)
+    assert str(path) in read_message(error)
     assert [path.name for path in tmp_path.iterdir()] == [path.name], "no code ran and no hash was recorded"
 
 
@@ -545,7 +545,7 @@ def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None]
     with pytest.raises(Unavailable, match=expected) as error:
         build_network(SMALL, Weights(Path("inception_v3.safetensors"), save(changed), ""))
     assert error.value.slug == "unfit-weights"
-    message_of(error)
+    read_message(error)
 
 
 def test_a_package_with_another_order_of_tensors_is_refused(tmp_path: Path) -> None:

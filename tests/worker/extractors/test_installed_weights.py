@@ -50,7 +50,7 @@ def install(folder: Path, *arguments: object, name: str = SPEC.name) -> tuple[in
     return done.exit_code, done.stdout + str(done.exception or "")
 
 
-def sha256_of(file: Path) -> str:
+def hash_file(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
@@ -59,7 +59,7 @@ def test_a_confirmed_file_is_installed_unchanged_with_its_hash(
 ) -> None:
     source = tmp_path / "model.safetensors"
     save_file(state, source)
-    sha256 = sha256_of(source)
+    sha256 = hash_file(source)
     status, output = install(folder, source)
     assert (status, f"confirm it with --sha256 {sha256}" in output, list(folder.iterdir())) == (1, True, [])
     status, output = install(folder, source, "--sha256", "0" * 64)
@@ -87,9 +87,9 @@ def test_a_url_is_downloaded_and_a_file_of_other_names_converted(
     with serve(app) as url:
         status, output = install(folder, f"{url}/none.pt")
         assert (status, "cannot be downloaded" in output) == (1, True)
-        status, output = install(folder, f"{url}/files/{source.name}?download=true", "--sha256", sha256_of(source))
+        status, output = install(folder, f"{url}/files/{source.name}?download=true", "--sha256", hash_file(source))
     assert status == 0, output
-    assert weights.sha256_of(SPEC, ExtractorOptions(weights_dir=folder)) == sha256_of(folder / "sscd.safetensors")
+    assert weights.hash_weights(SPEC, ExtractorOptions(weights_dir=folder)) == hash_file(folder / "sscd.safetensors")
 
 
 @pytest.mark.parametrize("spec", LOCAL, ids=lambda spec: spec.name)
@@ -109,20 +109,20 @@ def test_every_published_file_is_installed_if_its_tensors_are_right(
         ({first: torch.zeros(3, 5)}, f"{first} has the shape (3, 5) instead of"),
     ):
         file = written(faulty, tmp_path / f"faulty{suffix}")
-        status, output = install(folder, file, "--sha256", sha256_of(file), name=spec.name)
+        status, output = install(folder, file, "--sha256", hash_file(file), name=spec.name)
         assert (status, fault in output, list(folder.iterdir())) == (1, True, []), output
     if spec.stated_sha256:
         for name in (published, "renamed.pth", "renamed"):
             file = written(state, tmp_path / name)
-            status, output = install(folder, file, "--sha256", sha256_of(file), name=spec.name)
+            status, output = install(folder, file, "--sha256", hash_file(file), name=spec.name)
             assert (status, f"begins with {spec.stated_sha256}" in output, list(folder.iterdir())) == (1, True, []), (
                 output
             )
     file = written(state, tmp_path / f"seeded{suffix}")
-    assert f"--sha256 {sha256_of(file)}" in install(folder, file, name=spec.name)[1]
-    status, output = install(folder, file, "--sha256", sha256_of(file), name=spec.name)
+    assert f"--sha256 {hash_file(file)}" in install(folder, file, name=spec.name)[1]
+    status, output = install(folder, file, "--sha256", hash_file(file), name=spec.name)
     assert status == 0, output
-    installed = weights.sha256_of(spec, ExtractorOptions(weights_dir=folder))
+    installed = weights.hash_weights(spec, ExtractorOptions(weights_dir=folder))
     assert (folder / f"{spec.name}.sha256").read_text().split()[0] == installed
     assert f"""KENNEL_WEIGHTS_SHA256='{{"{spec.name}": "{installed}"}}'""" in output
 
@@ -136,11 +136,11 @@ def written(state: dict[str, Tensor], file: Path) -> Path:
 def test_files_of_other_networks_are_refused(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "model.safetensors"
     save_file({"conv.weight": torch.zeros(2)}, other)
-    status, output = install(folder, other, "--sha256", sha256_of(other))
+    status, output = install(folder, other, "--sha256", hash_file(other))
     assert (status, "does not contain the network" in output) == (1, True)
     damaged = tmp_path / "damaged.safetensors"
     damaged.write_bytes(b"")
-    status, output = install(folder, damaged, "--sha256", sha256_of(damaged))
+    status, output = install(folder, damaged, "--sha256", hash_file(damaged))
     assert (status, "cannot be read as a file of tensors" in output) == (1, True)
     for url in ("http://[::1/weights.pth", "http://127.0.0.1:1/.."):
         status, output = install(folder, url)

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 from benchmarks.harness.networks import seeded
 from deploy.cli import weights as command
-from deploy.published_weights.frozen_graph import constants_of
-from deploy.published_weights.tensorflow_names import arrays_of_graph
+from deploy.published_weights.frozen_graph import read_constants
+from deploy.published_weights.tensorflow_names import rename_graph_arrays
 from scorer.errors import Invalid
 from scorer.extractor_catalogue import ExtractorSpec, find_extractor
-from scorer.extractors.networks import build_network, trunk_of, unfilled_network
+from scorer.extractors.networks import build_network, build_trunk, unfilled_network
 from scorer.extractors.weights import Weights
 from tests.worker.extractors.graph_definitions import field, graph_definition, node, tensor
 from tests.worker.extractors.openai_clip import openai_state
@@ -66,7 +66,7 @@ NAMES_NASNET = {
 """By name in Cadene's port, which timm uses: TF-slim's scope (nets/nasnet/nasnet_utils.py)."""
 
 
-def shapes_of(extractor: str) -> dict[str, tuple[int, ...]]:
+def list_shapes(extractor: str) -> dict[str, tuple[int, ...]]:
     state = unfilled_network(find_extractor(extractor)).state_dict()
     return {name: tuple(value.shape) for name, value in state.items()}
 
@@ -81,10 +81,10 @@ class RecordingGraph(dict[str, Any]):
 
 @pytest.mark.parametrize(("extractor", "names"), [("inception_2015", NAMES_2015), ("nasnetalarge", NAMES_NASNET)])
 def test_tensors_have_the_published_names(extractor: str, names: Mapping[str, str]) -> None:
-    shapes = shapes_of(extractor)
+    shapes = list_shapes(extractor)
     expected = [name for name in shapes if not name.endswith("num_batches_tracked")]
     graph = RecordingGraph()
-    assert list(arrays_of_graph(extractor, graph, shapes)) == expected
+    assert list(rename_graph_arrays(extractor, graph, shapes)) == expected
     assert len(graph) == len(expected), "no constant is read for two tensors"
     found = dict(zip(expected, graph, strict=True))
     assert {name: found[name] for name in names} == names
@@ -98,9 +98,9 @@ def as_in_tensorflow(name: str, value: Tensor) -> NDArray[np.float32]:
 
 
 def names_read(extractor: str) -> dict[str, str]:
-    shapes = shapes_of(extractor)
+    shapes = list_shapes(extractor)
     graph = RecordingGraph()
-    return dict(zip(arrays_of_graph(extractor, graph, shapes), graph, strict=True))
+    return dict(zip(rename_graph_arrays(extractor, graph, shapes), graph, strict=True))
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -111,7 +111,7 @@ def run(*arguments: str) -> tuple[int, str]:
 def features_with(spec: ExtractorSpec, state: Mapping[str, Tensor], images: Tensor) -> Tensor:
     module = unfilled_network(spec)
     nn.Module.load_state_dict(module, state, strict=False, assign=True)
-    features: Tensor = trunk_of(module.eval(), spec)(images)
+    features: Tensor = build_trunk(module.eval(), spec)(images)
     return features
 
 
@@ -136,15 +136,20 @@ def test_a_graph_becomes_a_loadable_file(extractor: str, scope: str, tmp_path: P
     spec = find_extractor(extractor)
     state = seeded(unfilled_network(spec).state_dict())
     names = {
-        ours: theirs
-        for ours, theirs in names_read(extractor).items()
-        if not (scope and ours.startswith(("fc.", "last_linear.")))
+        tensor_name: published_name
+        for tensor_name, published_name in names_read(extractor).items()
+        if not (scope and tensor_name.startswith(("fc.", "last_linear.")))
     }
     written = {
-        ours: torch.cat([state[ours][:1], state[ours]]) if ours.startswith("last_linear.") else state[ours]
-        for ours in names
+        tensor_name: torch.cat([state[tensor_name][:1], state[tensor_name]])
+        if tensor_name.startswith("last_linear.")
+        else state[tensor_name]
+        for tensor_name in names
     }
-    constants = {scope + theirs: as_in_tensorflow(ours, written[ours]) for ours, theirs in names.items()}
+    constants = {
+        scope + published_name: as_in_tensorflow(tensor_name, written[tensor_name])
+        for tensor_name, published_name in names.items()
+    }
     graph, file = tmp_path / "graph.pb", tmp_path / f"{extractor}.safetensors"
     graph.write_bytes(graph_definition(constants))
     status, output = run(extractor, str(graph), "--folder", str(tmp_path))
@@ -164,7 +169,7 @@ def test_the_background_class_of_tf_slim_is_removed() -> None:
     classifier["final_layer/FC/weights"] = np.arange(4 * 6, dtype=np.float32).reshape(4, 6)
     classifier["final_layer/FC/biases"] = np.arange(6, dtype=np.float32)
     shapes = {"conv0.conv.weight": (96, 3, 3, 3), "last_linear.weight": (5, 4), "last_linear.bias": (5,)}
-    arrays = arrays_of_graph("nasnetalarge", classifier, shapes)
+    arrays = rename_graph_arrays("nasnetalarge", classifier, shapes)
     assert np.array_equal(arrays["last_linear.weight"], classifier["final_layer/FC/weights"].T[1:])
     assert arrays["last_linear.bias"].tolist() == [1, 2, 3, 4, 5]
 
@@ -177,7 +182,7 @@ def test_constants_are_read_in_every_encoding() -> None:
     whole = field(1, 3) + field(2, b"") + field(7, 5)  # int32
     given = {"all": tensor(numbers, as_content=True), "same": one_value, "each": unpacked, "whole": whole}
     graph = b"".join(field(1, node(name, "Const", value=field(8, value))) for name, value in given.items())
-    constants = constants_of(graph)
+    constants = read_constants(graph)
     assert list(constants) == ["all", "same", "each"]
     assert np.array_equal(constants["all"], numbers)
     assert np.array_equal(constants["each"], numbers)
@@ -187,7 +192,7 @@ def test_constants_are_read_in_every_encoding() -> None:
 @pytest.mark.parametrize("content", [b"", b"not a graph", b"\x0a\xff", CUT_OFF])
 def test_a_file_without_a_graph_is_refused(content: bytes) -> None:
     with pytest.raises(Invalid) as error:
-        constants_of(content)
+        read_constants(content)
     assert error.value.slug == "bad-graph"
 
 

@@ -22,7 +22,7 @@ from deploy.cli.score import EvidenceOptions, score_files
 from scorer.archive import write_images
 from scorer.extractor_catalogue import find_extractor
 from scorer.extractors import ExtractorOptions, load
-from scorer.extractors.networks import trunk_of, unfilled_network
+from scorer.extractors.networks import build_trunk, unfilled_network
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
 from tests.factories import noise_images
@@ -82,7 +82,7 @@ def test_resizing_matches_the_published_code(name: str, clipped: bool, size: int
     np.testing.assert_allclose(prepared.numpy(), (resized / 255 - mean) / std, rtol=0, atol=1e-4)
 
 
-def of_depth(depth: int) -> Callable[..., Any]:
+def with_depth(depth: int) -> Callable[..., Any]:
     """timm's factory for transformers with this number of blocks."""
     return partial(_created, timm.create_model, depth)
 
@@ -94,7 +94,7 @@ def _created(create: Callable[..., Any], depth: int, architecture: str, **option
 @pytest.fixture
 def shallow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Transformers with one of their 24 blocks, otherwise unchanged."""
-    monkeypatch.setattr(timm, "create_model", of_depth(1))
+    monkeypatch.setattr(timm, "create_model", with_depth(1))
 
 
 def with_weights(name: str, folder: Path) -> dict[str, Tensor]:
@@ -210,7 +210,7 @@ def test_sscds_features_match_its_published_formula(tmp_path: Path) -> None:
 def test_attention_uses_no_fused_kernel() -> None:
     """The extractor's settings decide its precision and determinism; a fused kernel would decide for itself."""
     for name in TRANSFORMERS:
-        trunk = trunk_of(unfilled_network(find_extractor(name)), find_extractor(name))
+        trunk = build_trunk(unfilled_network(find_extractor(name)), find_extractor(name))
         fused = [module.fused_attn for module in trunk.modules() if hasattr(module, "fused_attn")]
         assert fused == 24 * [False]
 

@@ -89,12 +89,12 @@ def test_fid_of_torch_fidelity(
     """
     generated, reference = both(seed, own, other, dimension, precision)
     parts = [fid_features_to_statistics(torch.from_numpy(part)) for part in (generated, reference)]
-    theirs = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
-    ours, spread = fid_and_spread(generated, reference)
+    expected = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
+    actual, spread = fid_and_spread(generated, reference)
     shift = np.linalg.norm(generated.mean(axis=0, dtype=np.float64) - reference.mean(axis=0, dtype=np.float64))
     lengths = np.linalg.norm(generated.mean(axis=0)) + np.linalg.norm(reference.mean(axis=0))
     rounding = 2.0 * 2.0**-24 * float(2.0 * shift * lengths) if precision is np.float32 else 0.0
-    assert abs(ours - theirs) <= rounding + 1e-13 * spread
+    assert abs(actual - expected) <= rounding + 1e-13 * spread
 
 
 @each_shape
@@ -105,10 +105,10 @@ def test_fid_of_torchmetrics(
     """The library sums in float64 and returns the result in the features' precision."""
     generated, reference = both(seed, own, other, dimension, precision)
     metric = FrechetInceptionDistance(feature=PassThrough(dimension))
-    theirs = float(fed(metric, generated, reference))
-    ours, spread = fid_and_spread(generated, reference)
+    expected = float(fed(metric, generated, reference))
+    actual, spread = fid_and_spread(generated, reference)
     # Half a unit in the last place of the result. Sums around 0 instead of the mean add no larger error here.
-    assert abs(ours - theirs) <= 0.5 * float(np.finfo(precision).eps) * ours + 1e-13 * spread
+    assert abs(actual - expected) <= 0.5 * float(np.finfo(precision).eps) * actual + 1e-13 * spread
 
 
 @pytest.mark.parametrize("count", [20, 40])
@@ -116,9 +116,9 @@ def test_fid_of_fewer_images_than_features(count: int) -> None:
     """The library's error is the root of rounding noise, about sqrt(2^-52) times the spread. Kennel's is smaller."""
     generated, reference = both(4, count, 300, 64)
     parts = [fid_features_to_statistics(torch.from_numpy(part)) for part in (generated, reference)]
-    theirs = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
-    ours, spread = fid_and_spread(generated, reference)
-    assert abs(ours - theirs) <= 4.0 * 2.0**-26 * spread
+    expected = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
+    actual, spread = fid_and_spread(generated, reference)
+    assert abs(actual - expected) <= 4.0 * 2.0**-26 * spread
 
 
 @pytest.mark.parametrize("dimension", [2**exponent for exponent in range(1, 9)])
@@ -131,13 +131,13 @@ def test_fid_on_the_grid_of_torch_fidelitys_own_test(dimension: int) -> None:
     for count in (2**exponent for exponent in range(1, 16)):
         random = np.random.RandomState(2023)  # as in the library's test
         generated, reference = random.randn(count, dimension), random.randn(count, dimension)
-        ours, spread = fid_and_spread(generated, reference)
+        actual, spread = fid_and_spread(generated, reference)
         if count < dimension:
-            assert ours == pytest.approx(_fid_by_nuclear_norm(generated, reference), abs=1e-13 * spread), count
+            assert actual == pytest.approx(_fid_by_nuclear_norm(generated, reference), abs=1e-13 * spread), count
             continue
         parts = [fid_features_to_statistics(torch.from_numpy(part)) for part in (generated, reference)]
-        theirs = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
-        assert ours == pytest.approx(theirs, abs=1.5e-5), count
+        expected = fid_statistics_to_metric(*parts, verbose=False)["frechet_inception_distance"]
+        assert actual == pytest.approx(expected, abs=1.5e-5), count
 
 
 def _fid_by_nuclear_norm(generated: Features, reference: Features) -> float:
@@ -159,7 +159,7 @@ def test_kid_of_torch_fidelity(
     """Sets of equal size, with subsets that contain everything."""
     size = min(own, other)
     generated, reference = both(seed, size, size, dimension, precision)
-    theirs = kid_features_to_metric(
+    expected = kid_features_to_metric(
         torch.from_numpy(generated),
         torch.from_numpy(reference),
         kid_subsets=2,
@@ -167,11 +167,11 @@ def test_kid_of_torch_fidelity(
         rng_seed=2020,
         verbose=False,
     )
-    ours = squared_mmd(generated, reference).value
+    actual = squared_mmd(generated, reference).value
     # The library keeps the features' precision: the mean of kernel values has a smaller error than the rounding of one.
     largest = (max(np.square(part.astype(np.float64)).sum(axis=1).max() for part in (generated, reference))) / dimension
     rounding = float(np.finfo(precision).eps) * (largest + 1.0) ** 3
-    assert ours == pytest.approx(theirs["kernel_inception_distance_mean"], abs=rounding)
+    assert actual == pytest.approx(expected["kernel_inception_distance_mean"], abs=rounding)
 
 
 @pytest.mark.filterwarnings("ignore:Metric `Kernel Inception Distance` will save all:UserWarning")
@@ -179,8 +179,8 @@ def test_kid_of_torchmetrics_on_whole_sets_of_equal_size() -> None:
     """Its random subsets can't be repeated, but a subset of full size is the whole set. Everything is float64."""
     generated, reference = both(5, 200, 200, 32)
     metric = KernelInceptionDistance(feature=PassThrough(32), subsets=2, subset_size=200)
-    theirs = [float(part) for part in fed(metric.set_dtype(torch.float64), generated, reference)]
-    assert squared_mmd(generated, reference).value == pytest.approx(theirs[0], rel=1e-10)
+    expected = [float(part) for part in fed(metric.set_dtype(torch.float64), generated, reference)]
+    assert squared_mmd(generated, reference).value == pytest.approx(expected[0], rel=1e-10)
 
 
 # Memorization-informed Fréchet distance
@@ -208,9 +208,9 @@ def test_mifid_of_torchmetrics_in_the_right_order(
     """Everything after the features is float64. With tau = 1 every entry is penalised."""
     generated, reference = both(seed, own, other, dimension, precision)
     fid, _ = fid_and_spread(generated, reference)
-    ours = score(generated, reference, tau)
-    assert (ours > 1.001 * fid) is (tau == 1.0)
-    assert ours == pytest.approx(torchmetrics_mifid(generated, reference, tau), rel=1e-12)
+    actual = score(generated, reference, tau)
+    assert (actual > 1.001 * fid) is (tau == 1.0)
+    assert actual == pytest.approx(torchmetrics_mifid(generated, reference, tau), rel=1e-12)
 
 
 def test_mifid_of_torchmetrics_is_shipped_in_reversed_order() -> None:
@@ -261,19 +261,19 @@ def test_prdc(seed: int, own: int, other: int, dimension: int, precision: type[n
     """The values are counts, so they are equal or differ by whole images. prdc uses < for all four, which matters only
     for ties."""
     generated, reference = both(seed, own, other, dimension, precision)
-    theirs = compute_prdc(real_features=reference, fake_features=generated, nearest_k=k)
-    ours, _ = prdc_with_error(generated, reference, k=k, density_k=k)
-    assert vars(ours) == pytest.approx(theirs, rel=1e-12)
+    expected = compute_prdc(real_features=reference, fake_features=generated, nearest_k=k)
+    actual, _ = prdc_with_error(generated, reference, k=k, density_k=k)
+    assert vars(actual) == pytest.approx(expected, rel=1e-12)
 
 
 def test_prdc_differs_on_ties() -> None:
     """2 is inside the ball of 3 and on the border of the ball of 1. 5 is on the border of the ball of 3. 9 is in no
     ball."""
     real, generated = np.array([[0.0], [1.0], [3.0]]), np.array([[2.0], [5.0], [9.0]])
-    theirs = compute_prdc(real_features=real, fake_features=generated, nearest_k=1)
-    ours, _ = prdc_with_error(generated, real, k=1, density_k=1)
-    assert (theirs["precision"], ours.precision) == (1 / 3, 2 / 3)
-    assert (ours.density, ours.coverage) == (theirs["density"], theirs["coverage"]) == (1 / 3, 1 / 3)
+    expected = compute_prdc(real_features=real, fake_features=generated, nearest_k=1)
+    actual, _ = prdc_with_error(generated, real, k=1, density_k=1)
+    assert (expected["precision"], actual.precision) == (1 / 3, 2 / 3)
+    assert (actual.density, actual.coverage) == (expected["density"], expected["coverage"]) == (1 / 3, 1 / 3)
 
 
 @each_shape
@@ -283,7 +283,7 @@ def test_precision_and_recall_of_torch_fidelity(
 ) -> None:
     """The values are counts with <=, as in Kennel, and k = 3 by default. The library returns them as float32."""
     generated, reference = both(seed, own, other, dimension, precision)
-    theirs = prc_features_to_metric(torch.from_numpy(generated), torch.from_numpy(reference), verbose=False)
-    ours, _ = prdc_with_error(generated, reference)
-    assert ours.precision == pytest.approx(theirs["precision"], rel=2.0**-23)
-    assert ours.recall == pytest.approx(theirs["recall"], rel=2.0**-23)
+    expected = prc_features_to_metric(torch.from_numpy(generated), torch.from_numpy(reference), verbose=False)
+    actual, _ = prdc_with_error(generated, reference)
+    assert actual.precision == pytest.approx(expected["precision"], rel=2.0**-23)
+    assert actual.recall == pytest.approx(expected["recall"], rel=2.0**-23)

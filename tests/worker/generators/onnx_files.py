@@ -94,7 +94,7 @@ def weight(name: str, values: ArrayLike, dtype: type = np.float32) -> TensorProt
     return numpy_helper.from_array(np.asarray(values, dtype), name)
 
 
-def model_of_nodes(
+def build_model(
     nodes: Sequence[onnx.NodeProto],
     weights: Sequence[TensorProto] = (),
     *,
@@ -118,9 +118,9 @@ def linear_model(**changes: object) -> onnx.ModelProto:
         helper.make_node("Tanh", ["raw"], ["images"]),
     ]
     stored = [weight("matrix", matrix), weight("shape", [-1, 3, 2, 2], np.int64)]
-    return model_of_nodes(nodes, stored, **changes)  # type: ignore[arg-type]
+    return build_model(nodes, stored, **changes)  # type: ignore[arg-type]
 
 
 def image_to_image_model() -> onnx.ModelProto:
     """A valid image-to-image network of 2 x 2 pixels: tanh of every value."""
-    return model_of_nodes([helper.make_node("Tanh", ["z"], ["images"])], latent=("n", 3, 2, 2))
+    return build_model([helper.make_node("Tanh", ["z"], ["images"])], latent=("n", 3, 2, 2))

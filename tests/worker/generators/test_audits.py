@@ -18,7 +18,7 @@ from scorer.generators.latents import Latent
 from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, audit_from, shown_targets
-from scorer.generators.recovery.search import GeneratorFunction, pixels_of, targets_of
+from scorer.generators.recovery.search import GeneratorFunction, to_pixels, to_targets
 from scorer.generators.recovery.targets import EntryTargets
 from scorer.metrics.copying.near_targets import NearTargets
 
@@ -224,7 +224,7 @@ def test_progress_names_its_stage(images: tuple[Pixels, Pixels], memorising: nn.
 
 def drawn_from(generator: nn.Module, count: int) -> Pixels:
     """Images from a generator, as in an entry."""
-    return pixels_of(generator(LATENT.draw(count, 77)))
+    return to_pixels(generator(LATENT.draw(count, 77)))
 
 
 QUICK = replace(PLAN, distorted=0, entry=24, generated=24, sampled=30)
@@ -285,7 +285,7 @@ def test_few_memorised_images_are_found_if_the_entry_is_near_them(
 
 def test_an_encoder_replaces_the_search(images: tuple[Pixels, Pixels]) -> None:
     """The encoder returns the nearest known image: it is perfect on training images and far off on others."""
-    known = targets_of(images[0][:FEW])
+    known = to_targets(images[0][:FEW])
 
     def nearest_known(targets: torch.Tensor) -> torch.Tensor:
         return known[torch.cdist(targets.flatten(1), known.flatten(1)).argmin(1)]
@@ -297,7 +297,7 @@ def test_an_encoder_replaces_the_search(images: tuple[Pixels, Pixels]) -> None:
     assert copied.report()["verdict"] == "copies"
     assert copied.report()["measured"]["generated_verbatim"] is None
     assert "generated" not in copied.report()["targets"]
-    assert np.array_equal(pixels_of(known[copied.pairs["train"].index]), copied.pairs["train"].recovered)
+    assert np.array_equal(to_pixels(known[copied.pairs["train"].index]), copied.pairs["train"].recovered)
     honest = audit_by_encoder(
         decode, lambda targets: 0.5 * targets, LATENT, train=images[0], held_out=images[1], plan=PLAN
     )

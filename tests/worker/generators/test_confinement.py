@@ -283,4 +283,4 @@ def test_a_confined_process_ends_with_its_killed_parent(site: Site) -> None:
     ],
 )
 def test_every_right_of_the_kernels_version_is_removed(version: int, expected: tuple[int, int, int]) -> None:
-    assert landlock.rights_of(version) == expected
+    assert landlock.list_rights(version) == expected

@@ -16,7 +16,7 @@ from scorer.generators.recovery.audit import roughness
 from scorer.generators.recovery.by_encoder import reconstruct
 from scorer.generators.recovery.distortions import DISTORTIONS, add_noise, patch_images, warp_images
 from scorer.generators.recovery.plan import AuditPlan, plan_from
-from scorer.generators.recovery.search import Search, images_at, mask_of, pixels_of, require_images, targets_of
+from scorer.generators.recovery.search import Search, build_mask, images_at, require_images, to_pixels, to_targets
 from scorer.metrics.copying.latent_recovery import VERBATIM
 from scorer.settings import Settings
 
@@ -138,7 +138,7 @@ def test_a_generators_own_images_are_recovered(latent: Latent) -> None:
 
 def test_the_error_is_the_mean_square_of_the_shown_difference() -> None:
     generator = decoder()
-    targets = targets_of(noise_images(9))
+    targets = to_targets(noise_images(9))
     result = Search(generator, LATENT, replace(PLAN, batch=4)).recover(targets, 0)
     by_definition = (result.image.double() - targets.double()).square().mean(dim=(1, 2, 3))
     assert result.error == pytest.approx(by_definition.numpy(), rel=1e-5)
@@ -149,7 +149,7 @@ def test_the_error_is_the_mean_square_of_the_shown_difference() -> None:
 
 def test_more_starts_are_never_worse() -> None:
     generator = decoder()
-    targets = targets_of(noise_images(12))
+    targets = to_targets(noise_images(12))
     one = Search(generator, LATENT, replace(PLAN, starts=1)).recover(targets, 0)
     four = Search(generator, LATENT, replace(PLAN, starts=4)).recover(targets, 0)
     assert (four.error <= one.error).all()
@@ -159,10 +159,10 @@ def test_more_starts_are_never_worse() -> None:
 def test_the_authors_method_finds_less() -> None:
     generator = decoder()
     targets = made_by(generator, 20)
-    ours = Search(generator, LATENT, PLAN).recover(targets, 0)
-    theirs = Search(generator, LATENT, replace(PLAN, method="authors", starts=1)).recover(targets, 0)
-    assert np.mean(ours.error < 1e-4) > np.mean(theirs.error < 1e-4)
-    assert theirs.evaluations <= 20 * 51
+    own_search = Search(generator, LATENT, PLAN).recover(targets, 0)
+    authors_search = Search(generator, LATENT, replace(PLAN, method="authors", starts=1)).recover(targets, 0)
+    assert np.mean(own_search.error < 1e-4) > np.mean(authors_search.error < 1e-4)
+    assert authors_search.evaluations <= 20 * 51
 
 
 def test_restarts_find_images_that_the_authors_method_misses() -> None:
@@ -203,11 +203,11 @@ def test_larger_and_grey_images_are_pooled_and_spread() -> None:
 
 def test_pixels_survive_the_round_trip() -> None:
     images = noise_images(5)
-    assert np.array_equal(pixels_of(targets_of(images)), images)
+    assert np.array_equal(to_pixels(to_targets(images)), images)
     wrongs: list[Any] = [images.astype(np.float32), images[..., :1], images[:, :4]]
     for wrong in wrongs:
         with pytest.raises(Invalid) as refused:
-            targets_of(wrong)
+            to_targets(wrong)
         assert refused.value.slug == "bad-images"
 
 
@@ -260,7 +260,7 @@ def test_only_the_region_counts() -> None:
 
 def test_a_region_without_pixels_is_refused() -> None:
     with pytest.raises(Invalid, match="contains no pixel"):
-        mask_of(AuditPlan(region=(0.0, 0.0, 0.01, 1.0)), SIZE)
+        build_mask(AuditPlan(region=(0.0, 0.0, 0.01, 1.0)), SIZE)
 
 
 # Distortion
@@ -305,7 +305,7 @@ def test_an_encoder_replaces_the_search() -> None:
     targets = generator(points)
     result = reconstruct(generator, lambda some: points[: len(some)], targets, batch=10)
     assert result.error == pytest.approx(np.zeros(10), abs=1e-12)
-    images = targets_of(noise_images(10))
+    images = to_targets(noise_images(10))
     assert reconstruct(lambda y: -y, lambda y: -y, images).error == pytest.approx(np.zeros(10), abs=1e-12)
     halved = reconstruct(lambda y: y / 2, lambda y: y, images)
     assert halved.error == pytest.approx((images.double() / 2).square().mean(dim=(1, 2, 3)).numpy())
@@ -316,7 +316,7 @@ def test_an_encoder_replaces_the_search() -> None:
 
 
 def test_invalid_encoders_are_refused() -> None:
-    images = targets_of(noise_images(4))
+    images = to_targets(noise_images(4))
     for encoder in (lambda some: some[:2], lambda some: some / 0.0):
         with pytest.raises(Invalid) as refused:
             reconstruct(lambda some: some, encoder, images)

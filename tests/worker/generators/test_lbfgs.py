@@ -18,7 +18,7 @@ Function = Callable[[Tensor, Tensor], Tensor]
 """From points (k, d) of the problems (k,) to values (k,)."""
 
 
-def objective_of(function: Function) -> Objective:
+def build_objective(function: Function) -> Objective:
     def both(points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():
             points = points.detach().requires_grad_()
@@ -72,13 +72,13 @@ def test_the_authors_steps_equal_torchs() -> None:
     """Without line search and with 50 evaluations, every problem takes torch's unbatched path up to rounding."""
     function, start = recovery_problem(8, 0.2)
     short = LbfgsOptions(iterations=12, wolfe=False, history=100)
-    minimum = minimise(objective_of(function), start, short)
+    minimum = minimise(build_objective(function), start, short)
     expected, _ = one_by_one(function, start, short)
     assert torch.allclose(minimum.point, expected, atol=1e-9)
     assert minimum.curve.shape == (13, 8)
     assert torch.equal(minimum.curve[0], function(start, torch.arange(8)))
     assert torch.equal(minimum.curve[-1], minimum.value)
-    long = minimise(objective_of(function), start, AUTHORS)
+    long = minimise(build_objective(function), start, AUTHORS)
     count = one_by_one(function, start, AUTHORS)[1]
     assert (count <= 50).all()
     assert (long.evaluations <= 51).all()  # including the end point
@@ -87,7 +87,7 @@ def test_the_authors_steps_equal_torchs() -> None:
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_the_line_search_ends_where_torchs_does_with_no_more_work(noise: float) -> None:
     function, start = recovery_problem(16, noise)
-    minimum = minimise(objective_of(function), start, LbfgsOptions())
+    minimum = minimise(build_objective(function), start, LbfgsOptions())
     point, count = one_by_one(function, start, LbfgsOptions(history=100))
     expected = function(point, torch.arange(16))
     close = (minimum.value - expected).abs() < 1e-4 * expected + 1e-8
@@ -98,8 +98,8 @@ def test_the_line_search_ends_where_torchs_does_with_no_more_work(noise: float) 
 
 def test_the_search_finds_minima_that_the_authors_steps_miss() -> None:
     function, start = recovery_problem(16, 0.0)
-    searched = minimise(objective_of(function), start, LbfgsOptions())
-    fixed = minimise(objective_of(function), start, AUTHORS)
+    searched = minimise(build_objective(function), start, LbfgsOptions())
+    fixed = minimise(build_objective(function), start, AUTHORS)
     assert (searched.value < 1e-6).float().mean() >= 0.9
     assert (fixed.value < 1e-6).float().mean() <= 0.6
 
@@ -110,7 +110,7 @@ def rosenbrock(points: Tensor, rows: Tensor) -> Tensor:
 
 def test_the_minimum_of_a_curved_valley_is_found() -> None:
     start = torch.tensor([[-1.2, 1.0], [3.0, -4.0], [0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    minimum = minimise(objective_of(rosenbrock), start, LbfgsOptions(200, good_enough=1e-14))
+    minimum = minimise(build_objective(rosenbrock), start, LbfgsOptions(200, good_enough=1e-14))
     assert torch.allclose(minimum.point, torch.ones(4, 2, dtype=torch.float64), atol=1e-5)
     assert minimum.evaluations[3] == 1  # it starts at the minimum
 
@@ -122,9 +122,9 @@ def only(function: Function, row: int) -> Function:
 
 def test_problems_do_not_depend_on_each_other() -> None:
     function, start = recovery_problem(9, 0.2)
-    together = minimise(objective_of(function), start, LbfgsOptions(30))
+    together = minimise(build_objective(function), start, LbfgsOptions(30))
     for row in range(9):
-        alone = minimise(objective_of(only(function, row)), start[row : row + 1], LbfgsOptions(30))
+        alone = minimise(build_objective(only(function, row)), start[row : row + 1], LbfgsOptions(30))
         assert torch.allclose(together.point[row], alone.point[0], atol=1e-7)
         assert together.evaluations[row] == alone.evaluations[0]
 
@@ -147,7 +147,7 @@ def test_the_minima_of_quadratic_bowls_are_found(seed: int, scale: float, dimens
         return ((off @ bowl) * off).sum(1)
 
     before = function(start, torch.arange(5))
-    minimum = minimise(objective_of(function), start, LbfgsOptions(120, history=history, good_enough=0.0))
+    minimum = minimise(build_objective(function), start, LbfgsOptions(120, history=history, good_enough=0.0))
     assert (minimum.value <= 1e-4 * before).all()
 
 
@@ -161,7 +161,7 @@ def test_every_accepted_step_fulfils_strong_wolfe(seed: int) -> None:
     def wavy(points: Tensor, rows: Tensor) -> Tensor:
         return (points.square() + 3 * torch.sin(3 * points) + 5).squeeze(1)
 
-    both = objective_of(wavy)
+    both = build_objective(wavy)
     value, gradient = both(start, torch.arange(16))
     minimum = minimise(both, start, LbfgsOptions(1))
     after, slope = both(minimum.point, torch.arange(16))
@@ -179,7 +179,7 @@ def test_nan_ends_a_problem_or_shortens_its_step() -> None:
         return (points - points.log()).squeeze(1)
 
     start = torch.tensor([[0.01], [20.0], [-1.0]], dtype=torch.float64)
-    minimum = minimise(objective_of(wall), start, LbfgsOptions(60, good_enough=-1.0))
+    minimum = minimise(build_objective(wall), start, LbfgsOptions(60, good_enough=-1.0))
     assert torch.allclose(minimum.point[:2], torch.ones(2, 1, dtype=torch.float64), atol=1e-2)
     assert minimum.point[2] == start[2]
 
@@ -187,6 +187,6 @@ def test_nan_ends_a_problem_or_shortens_its_step() -> None:
 def test_progress_rises_to_the_end() -> None:
     function, start = recovery_problem(5, 0.2)
     shares: list[float] = []
-    minimise(objective_of(function), start, LbfgsOptions(20), progress=shares.append)
+    minimise(build_objective(function), start, LbfgsOptions(20), progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0

@@ -16,7 +16,7 @@ from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.encoder import read_encoder
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, audit_from
-from scorer.generators.recovery.search import targets_of
+from scorer.generators.recovery.search import to_targets
 from scorer.generators.sandbox import exchange
 from scorer.generators.sandbox.audit_task import run_audit
 from scorer.generators.sandbox.runner import audit_in_sandbox
@@ -43,7 +43,7 @@ class Half(nn.Module):
         return 0.5 * torch.log((1 + y) / (1 - y))
 
 
-def file_of(encoder: nn.Module, size: int = SIZE, *, open_batch: bool = True) -> bytes:
+def export_encoder(encoder: nn.Module, size: int = SIZE, *, open_batch: bool = True) -> bytes:
     written = io.BytesIO()
     axes = {"y": {0: "n"}, "z": {0: "n"}} if open_batch else None
     with warnings.catch_warnings():
@@ -69,16 +69,16 @@ def test_a_read_encoder_equals_torchs() -> None:
     convolutional = nn.Sequential(nn.Conv2d(3, 5, 3, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(20, 48))
     some = torch.linspace(-1, 1, 5 * 48).reshape(5, 3, SIZE, SIZE)
     for encoder in (convolutional, Half()):
-        latents = read_encoder(file_of(encoder), LATENT, size=SIZE)(some)
+        latents = read_encoder(export_encoder(encoder), LATENT, size=SIZE)(some)
         assert torch.allclose(latents, encoder(some), atol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("content", "slug"),
     [
-        (lambda: file_of(Half(), size=8), "wrong-encoder"),
-        (lambda: file_of(nn.Sequential(nn.Flatten(), nn.Linear(48, 7))), "wrong-encoder"),
-        (lambda: file_of(Half(), open_batch=False), "wrong-encoder"),
+        (lambda: export_encoder(Half(), size=8), "wrong-encoder"),
+        (lambda: export_encoder(nn.Sequential(nn.Flatten(), nn.Linear(48, 7))), "wrong-encoder"),
+        (lambda: export_encoder(Half(), open_batch=False), "wrong-encoder"),
         (lambda: export_generator(Blank(), 48), "wrong-encoder"),
         (lambda: b"\x80\x04 a pickle", "not-onnx"),
     ],
@@ -127,9 +127,11 @@ def audited(content: bytes, encoder: bytes | None) -> Audit:
 @pytest.mark.parametrize(
     ("content", "encoder"),
     [
-        pytest.param(lambda: file_of(Back()), lambda: file_of(Negative()), id="CycleGAN"),
-        pytest.param(lambda: file_of(Back(1.0)), lambda: None, id="autoencoder in one file"),
-        pytest.param(lambda: file_of(Back(sigmoid=True)), lambda: file_of(Negative()), id="values from 0 to 1"),
+        pytest.param(lambda: export_encoder(Back()), lambda: export_encoder(Negative()), id="CycleGAN"),
+        pytest.param(lambda: export_encoder(Back(1.0)), lambda: None, id="autoencoder in one file"),
+        pytest.param(
+            lambda: export_encoder(Back(sigmoid=True)), lambda: export_encoder(Negative()), id="values from 0 to 1"
+        ),
     ],
 )
 def test_image_to_image_networks_are_audited(content: Callable[[], bytes], encoder: Callable[[], bytes | None]) -> None:
@@ -138,7 +140,7 @@ def test_image_to_image_networks_are_audited(content: Callable[[], bytes], encod
     report = audit.report()
     assert (report["verdict"], report["latent"], report["targets"]) == ("copies", None, {"train": 12, "held_out": 12})
     assert audit.errors["train"].max() < 1e-9
-    y = targets_of(audit.pairs["held_out"].target)
+    y = to_targets(audit.pairs["held_out"].target)
     expected = (y.clamp(-0.6, 0.6) - y).double().square().mean(dim=(1, 2, 3))
     assert audit.pairs["held_out"].error == pytest.approx(expected.numpy(), rel=1e-4)
     assert audit_from(report, audit.arrays()).report() == report
@@ -147,11 +149,11 @@ def test_image_to_image_networks_are_audited(content: Callable[[], bytes], encod
 @pytest.mark.parametrize(
     ("content", "encoder", "slug"),
     [
-        (lambda: file_of(Half()), None, "wrong-encoder"),
-        (lambda: file_of(nn.Upsample(scale_factor=2)), None, "wrong-encoder"),
+        (lambda: export_encoder(Half()), None, "wrong-encoder"),
+        (lambda: export_encoder(nn.Upsample(scale_factor=2)), None, "wrong-encoder"),
         (lambda: export_generator(Blank(), 48), None, "wrong-encoder"),
-        (lambda: file_of(Back()), lambda: file_of(Half()), "wrong-encoder"),
-        (lambda: file_of(nn.Conv2d(3, 3, 1, bias=False)), lambda: b"PK\3\4", "not-onnx"),
+        (lambda: export_encoder(Back()), lambda: export_encoder(Half()), "wrong-encoder"),
+        (lambda: export_encoder(nn.Conv2d(3, 3, 1, bias=False)), lambda: b"PK\3\4", "not-onnx"),
     ],
 )
 def test_invalid_image_to_image_networks_are_refused(
@@ -166,7 +168,12 @@ def test_the_audit_by_an_encoder_in_the_sandbox() -> None:
     """The encoder is right for training images and wrong for held-out ones, and the audit finds this difference."""
     train, held_out = images(0, 60, 196), images(1, 0, 256)
     report = audit_in_sandbox(
-        export_generator(Blank(), 48), LATENT, train, held_out=held_out, plan=AuditPlan(), encoder=file_of(Half())
+        export_generator(Blank(), 48),
+        LATENT,
+        train,
+        held_out=held_out,
+        plan=AuditPlan(),
+        encoder=export_encoder(Half()),
     ).report()
     assert report["verdict"] == "copies"
     assert report["measured"]["generated_verbatim"] is None

@@ -55,17 +55,17 @@ def published() -> Iterator[Any]:
             yield case
 
 
-def array_of(value: Any) -> NDArray[Any]:
+def to_array(value: Any) -> NDArray[Any]:
     """A value of a case: an array, a number or a stored tensor."""
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
 
 
-def arrays_of(case: Any) -> tuple[list[Any], list[Any]] | None:
+def to_arrays(case: Any) -> tuple[list[Any], list[Any]] | None:
     """Inputs and outputs, if all their types are supported."""
     inputs, wanted = case.data_sets[0]
     if any(isinstance(value, list) or value is None for value in (*inputs, *wanted)):
         return None
-    inputs, wanted = [array_of(value) for value in inputs], [array_of(value) for value in wanted]
+    inputs, wanted = [to_array(value) for value in inputs], [to_array(value) for value in wanted]
     return (inputs, wanted) if {str(array.dtype) for array in (*inputs, *wanted)} <= set(NUMBERS) else None
 
 
@@ -84,7 +84,7 @@ def test_operators_match_onnx() -> None:
     passed: Counter[str] = Counter()
     unread: dict[str, list[str]] = {}
     for case in published():
-        arrays = arrays_of(case)
+        arrays = to_arrays(case)
         if arrays is None or case.name in BEYOND:
             continue
         try:

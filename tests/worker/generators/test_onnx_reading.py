@@ -27,10 +27,10 @@ from tests.worker.generators.onnx_files import (
     SIDE,
     Decoder,
     Styled,
+    build_model,
     dcgan,
     export_generator,
     linear_model,
-    model_of_nodes,
     weight,
 )
 
@@ -40,7 +40,7 @@ NODE = helper.make_node
 GOOD = linear_model().SerializeToString()
 
 
-def refusal_of(content: bytes | onnx.ModelProto, **reading: object) -> Invalid:
+def catch_refusal(content: bytes | onnx.ModelProto, **reading: object) -> Invalid:
     """The error of reading a file."""
     if isinstance(content, onnx.ModelProto):
         content = content.SerializeToString()
@@ -98,7 +98,7 @@ def test_a_latent_with_two_more_axes_is_read() -> None:
 
 def test_the_printed_command_makes_a_readable_file() -> None:
     """Uses the command in a refusal, not the function that makes it."""
-    message = refusal_of(linear_model(opset=23)).message
+    message = catch_refusal(linear_model(opset=23)).message
     command = message[message.index("torch.onnx.export") :]
     assert read_generator(export_generator(dcgan(), command=command), LATENT, size=SIDE)(LATENT.draw(2, 0)).shape == (
         2,
@@ -147,7 +147,7 @@ def test_files_that_are_not_onnx_are_not_opened(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    refused = refusal_of(content)
+    refused = catch_refusal(content)
     assert refused.slug == "not-onnx"
     assert "torch.onnx.export" in refused.message
     assert not list(tmp_path.iterdir())
@@ -158,7 +158,7 @@ def test_deeply_nested_graphs_are_refused() -> None:
     graph = b""
     for _ in range(1000):
         graph = field(1, field(5, field(6, graph)))  # node, attribute, graph
-    assert refusal_of(field(7, graph)).slug == "not-onnx"
+    assert catch_refusal(field(7, graph)).slug == "not-onnx"
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -299,19 +299,19 @@ WRONG: dict[str, tuple[str, Callable[[onnx.ModelProto], object]]] = {
 @pytest.mark.parametrize("what", WRONG)
 def test_every_fault_is_refused_with_its_reason(what: str) -> None:
     slug, change = WRONG[what]
-    assert refusal_of(changed(change)).slug == slug
+    assert catch_refusal(changed(change)).slug == slug
 
 
 @pytest.mark.parametrize("opset", [1, 12, 23, 10**6])
 def test_an_unsupported_opset_is_refused_with_the_command(opset: int) -> None:
-    refused = refusal_of(linear_model(opset=opset))
+    refused = catch_refusal(linear_model(opset=opset))
     assert (refused.slug, "opset_version=17, dynamo=False" in refused.message) == ("wrong-opset", True)
 
 
 def test_a_name_from_the_file_cannot_spoil_a_message() -> None:
     """Messages have no escape sequences for terminals, and a limited length."""
     bad = NODE("\x1b[2J" + "x" * 10_000, ["z"], ["o"])
-    assert "?[2J" in refusal_of(changed(lambda model: model.graph.node.append(bad))).message
+    assert "?[2J" in catch_refusal(changed(lambda model: model.graph.node.append(bad))).message
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_name_from_the_file_cannot_spoil_a_message() -> None:
     ],
 )
 def test_a_latent_other_than_declared_is_refused(latent: tuple[int | str, ...], slug: str) -> None:
-    assert refusal_of(linear_model(latent=latent)).slug == slug
+    assert catch_refusal(linear_model(latent=latent)).slug == slug
 
 
 def shaped(*shape: int) -> onnx.ModelProto:
@@ -348,12 +348,12 @@ def shaped(*shape: int) -> onnx.ModelProto:
     ],
 )
 def test_images_of_another_shape_are_refused(shape: tuple[int, ...], slug: str) -> None:
-    assert refusal_of(shaped(*shape)).slug == slug
+    assert catch_refusal(shaped(*shape)).slug == slug
 
 
 def test_images_that_are_too_small_or_too_large_are_refused() -> None:
-    assert refusal_of(GOOD, size=3).slug == "wrong-images"
-    assert refusal_of(GOOD, limits=replace(LIMITS, side=1)).slug == "too-much-memory"
+    assert catch_refusal(GOOD, size=3).slug == "wrong-images"
+    assert catch_refusal(GOOD, limits=replace(LIMITS, side=1)).slug == "too-much-memory"
 
 
 def before_tanh(*nodes: onnx.NodeProto, weights: tuple[TensorProto, ...] = ()) -> onnx.ModelProto:
@@ -416,7 +416,7 @@ BOMBS: dict[str, onnx.ModelProto] = {
 @pytest.mark.parametrize("what", BOMBS)
 def test_memory_is_counted_before_allocation(what: str) -> None:
     """Every bomb would take gigabytes or far more, and is refused because of its shape."""
-    assert refusal_of(BOMBS[what]).slug == "too-much-memory"
+    assert catch_refusal(BOMBS[what]).slug == "too-much-memory"
 
 
 def test_work_is_counted_before_it_is_done() -> None:
@@ -428,16 +428,16 @@ def test_work_is_counted_before_it_is_done() -> None:
         NODE("Reshape", ["p200", "shape"], ["bomb"]),
         weights=(square, weight("row", [-1, 12], np.int64)),
     )
-    assert refusal_of(bomb, limits=replace(LIMITS, operations=50_000)).slug == "too-many-operations"
+    assert catch_refusal(bomb, limits=replace(LIMITS, operations=50_000)).slug == "too-many-operations"
     assert read_generator(bomb.SerializeToString(), LATENT, limits=LIMITS)
 
 
 def test_a_network_of_many_nodes_is_refused() -> None:
     long = before_tanh(*(NODE("Identity", [f"i{i}" if i else "raw"], [f"i{i + 1}"]) for i in range(99)))
-    assert refusal_of(long, limits=replace(LIMITS, nodes=100)).slug == "too-many-nodes"
+    assert catch_refusal(long, limits=replace(LIMITS, nodes=100)).slug == "too-many-nodes"
     wide = before_tanh(NODE("Sum", ["raw"] * 2000, ["bomb"]))
-    assert refusal_of(wide, limits=replace(LIMITS, nodes=100)).slug == "too-many-nodes"
-    assert refusal_of(GOOD, limits=replace(LIMITS, file_bytes=100)).slug == "too-many-bytes"
+    assert catch_refusal(wide, limits=replace(LIMITS, nodes=100)).slug == "too-many-nodes"
+    assert catch_refusal(GOOD, limits=replace(LIMITS, file_bytes=100)).slug == "too-many-bytes"
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_a_network_of_many_nodes_is_refused() -> None:
     ],
 )
 def test_a_shape_that_depends_on_the_latent_is_refused(nodes: tuple[onnx.NodeProto, ...]) -> None:
-    assert refusal_of(before_tanh(*nodes)).slug == "data-dependent-shape"
+    assert catch_refusal(before_tanh(*nodes)).slug == "data-dependent-shape"
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_a_shape_that_depends_on_the_latent_is_refused(nodes: tuple[onnx.NodePro
 )
 def test_a_node_that_cannot_be_computed_is_refused(node: onnx.NodeProto, slug: str) -> None:
     four = tuple(weight(name, [1.0, 1.0, 1.0]) for name in "abcd")
-    assert refusal_of(before_tanh(node, weights=four)).slug == slug
+    assert catch_refusal(before_tanh(node, weights=four)).slug == slug
 
 
 def ending(*nodes: onnx.NodeProto, weights: tuple[TensorProto, ...] = ()) -> onnx.ModelProto:
@@ -487,17 +487,17 @@ def ending(*nodes: onnx.NodeProto, weights: tuple[TensorProto, ...] = ()) -> onn
 
 def test_images_without_a_gradient_are_refused() -> None:
     rounded = [NODE("Cast", ["raw"], ["whole"], to=TensorProto.INT64), NODE("Cast", ["whole"], ["images"], to=1)]
-    assert refusal_of(ending(*rounded)).slug == "no-gradient"
-    assert refusal_of(ending(NODE("Floor", ["raw"], ["images"]))).slug == "no-gradient"
+    assert catch_refusal(ending(*rounded)).slug == "no-gradient"
+    assert catch_refusal(ending(NODE("Floor", ["raw"], ["images"]))).slug == "no-gradient"
     silent = ending(NODE("Mul", ["raw", "nothing"], ["images"]), weights=(weight("nothing", [0.0]),))
-    assert refusal_of(silent).slug == "no-gradient"
+    assert catch_refusal(silent).slug == "no-gradient"
     undefined = ending(NODE("Log", ["raw"], ["images"]))
-    assert refusal_of(undefined).slug == "not-finite"
+    assert catch_refusal(undefined).slug == "not-finite"
 
 
 def test_images_out_of_range_are_refused() -> None:
-    assert refusal_of(ending(NODE("Identity", ["raw"], ["images"]))).slug == "wrong-range"
-    assert refusal_of(ending(NODE("Exp", ["raw"], ["images"]))).slug == "wrong-range"
+    assert catch_refusal(ending(NODE("Identity", ["raw"], ["images"]))).slug == "wrong-range"
+    assert catch_refusal(ending(NODE("Exp", ["raw"], ["images"]))).slug == "wrong-range"
     bright = ending(NODE("Sigmoid", ["raw"], ["images"])).SerializeToString()
     assert read_generator(bright, LATENT).values == "sigmoid"
 
@@ -522,5 +522,5 @@ def test_a_file_needs_no_shape_of_its_output() -> None:
     """The reader does not trust shapes in the file, so they may be missing."""
     nodes = [NODE("Gemm", ["z", "m"], ["a"]), NODE("Tanh", ["a"], ["b"]), NODE("Reshape", ["b", "s"], ["images"])]
     stored = [weight("m", np.eye(DIMENSION, 4)), weight("s", [-1, 1, 2, 2], np.int64)]
-    model = model_of_nodes(nodes, stored)
+    model = build_model(nodes, stored)
     assert read_generator(model.SerializeToString(), LATENT)(LATENT.draw(2, 0)).shape == (2, 1, 2, 2)

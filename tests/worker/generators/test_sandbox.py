@@ -26,7 +26,7 @@ from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.sandbox import exchange
 from scorer.generators.sandbox.runner import audit_in_sandbox
-from tests.worker.generators.onnx_files import DIMENSION, dcgan, export_generator, linear_model, model_of_nodes, weight
+from tests.worker.generators.onnx_files import DIMENSION, build_model, dcgan, export_generator, linear_model, weight
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (24, 2, 2, 3), np.uint8)
 SHORT = AuditPlan(train=8, held_out=8, generated=8, distorted=0, starts=1, iterations=5)
@@ -118,7 +118,7 @@ def test_a_memory_bomb_that_passes_the_count_ends_as_a_refusal() -> None:
         weight("by", [1, 1, 500, 500]),
     ]
     with pytest.raises(Invalid) as caught:
-        audited(model_of_nodes(nodes, stored).SerializeToString(), limits=GeneratorLimits(memory_bytes=512 << 20))
+        audited(build_model(nodes, stored).SerializeToString(), limits=GeneratorLimits(memory_bytes=512 << 20))
     assert caught.value.slug == "out-of-memory"
 
 

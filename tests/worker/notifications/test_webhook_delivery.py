@@ -30,7 +30,7 @@ from scorer.errors import Invalid
 from scorer.jobs.broker import create_celery_app
 from scorer.notifications import notices, ssrf_guard, webhooks
 from scorer.notifications.notices import Kind, NoticeText
-from scorer.notifications.ssrf_guard import NotPublicAddress, is_public, public_address_of
+from scorer.notifications.ssrf_guard import NotPublicAddress, is_public, resolve_public_address
 from scorer.settings import Settings
 from tests.documents import ROOT, blocks
 from tests.factories import make_account
@@ -372,10 +372,10 @@ def test_concurrent_lookups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     resolving(monkeypatch, "8.8.8.8")
     assert ssrf_guard._lookups.acquire(blocking=False)
     with pytest.raises(NotPublicAddress):
-        asyncio.run(public_address_of("hooks.example.org", local=False))
+        asyncio.run(resolve_public_address("hooks.example.org", local=False))
     ssrf_guard._lookups.release()
     for _ in range(2):
-        assert asyncio.run(public_address_of("hooks.example.org", local=False)) == "8.8.8.8"
+        assert asyncio.run(resolve_public_address("hooks.example.org", local=False)) == "8.8.8.8"
 
 
 def test_an_endless_response_is_not_read(context: WorkerContext, receiver: Receiver) -> None:
@@ -456,12 +456,12 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
 def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resolving(monkeypatch, "8.8.8.8", "127.0.0.1")
     with pytest.raises(NotPublicAddress):
-        asyncio.run(public_address_of("hooks.example.org", local=False))
+        asyncio.run(resolve_public_address("hooks.example.org", local=False))
     resolving(monkeypatch, "8.8.8.8")
-    assert asyncio.run(public_address_of("hooks.example.org", local=False)) == "8.8.8.8"
+    assert asyncio.run(resolve_public_address("hooks.example.org", local=False)) == "8.8.8.8"
     resolving(monkeypatch)
     with pytest.raises(NotPublicAddress):
-        asyncio.run(public_address_of("hooks.example.org", local=True))
+        asyncio.run(resolve_public_address("hooks.example.org", local=True))
 
 
 def test_the_checked_address_is_the_called_address(

@@ -10,8 +10,8 @@ import pytest
 
 from scorer.db.tables import AuditEntry, Job
 from scorer.lifecycle import Queue
-from tests.api.conftest import Service, slug_of
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.conftest import Service, read_problem
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import noise_images
 from tests.worker.substitute_extractor import OTHER
 from worker.scoring import measure, score
@@ -65,7 +65,7 @@ def waiting(service: Service, queue: Queue) -> int:
         return session.query(Job).filter_by(queue=queue, state="waiting").count()
 
 
-def ranks_of(board: list[tuple[str, float, str | None]]) -> dict[str, int]:
+def list_ranks(board: list[tuple[str, float, str | None]]) -> dict[str, int]:
     return {team: rank for rank, (team, *_) in enumerate(board, 1)}
 
 
@@ -75,8 +75,8 @@ def assert_refused_while_published(service: Service, slug: str, campaign: Any) -
     service.close(slug, ago=timedelta(days=1))
     service.publish(slug)
     for decision in ("undo", "switch"):
-        assert slug_of(decide(service, slug, campaign, decision)) == (409, "published")
-    assert slug_of(rescoring(service, slug, f"/{campaign['id']}/preview")) == (409, "published")
+        assert read_problem(decide(service, slug, campaign, decision)) == (409, "published")
+    assert read_problem(rescoring(service, slug, f"/{campaign['id']}/preview")) == (409, "published")
 
 
 def campaign_acts(service: Service) -> list[str]:
@@ -103,7 +103,7 @@ def undo(service: Service, slug: str, campaign: Any) -> None:
     assert (answer.status_code, answer.json().get("state")) == (201, "taken back"), answer.text
 
 
-def preview_of(service: Service, slug: str, campaign: Any) -> Any:
+def fetch_preview(service: Service, slug: str, campaign: Any) -> Any:
     """The response to a preview of a campaign's switch or undo."""
     return rescoring(service, slug, f"/{campaign['id']}/preview")
 
@@ -123,10 +123,10 @@ def with_an_entry(service: Service) -> str:
     return slug
 
 
-kept, service = kept_fixtures(with_an_entry)
+kept, service = cached_fixtures(with_an_entry)
 
 
 @pytest.fixture
-def slug(kept: KeptState[str]) -> str:
+def slug(kept: CachedState[str]) -> str:
     """The competition's slug."""
     return kept.result

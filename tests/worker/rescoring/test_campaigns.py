@@ -14,16 +14,16 @@ from scorer.db import competitions
 from scorer.db.blob_references import referenced_keys
 from scorer.db.tables import AuditEntry, Evidence, Job, Measurement, Submission, Track
 from scorer.lifecycle import Queue, Status
-from tests.api.conftest import Service, slug_of
-from tests.factories import noise_images, zip_of
+from tests.api.conftest import Service, read_problem
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 from tests.worker.rescoring.campaigns import (
     PRIZES,
     assert_refused_while_published,
     decide,
+    list_ranks,
     new_version,
     places,
-    ranks_of,
     rescoring,
     started,
     waiting,
@@ -46,10 +46,10 @@ def test_mixed_versions_are_marked_and_a_campaign_has_lowest_priority(
     new_version(monkeypatch, lambda fid: 1e6 - fid)
     campaign = started(service, slug, track="private")
     assert (campaign["state"], campaign["waiting"], campaign["new_references"]) == ("measuring", 2, False)
-    assert slug_of(rescoring(service, slug, reason="again", track="private")) == (409, "campaign-open")
-    assert slug_of(decide(service, slug, campaign, "switch")) == (409, "wrong-state")
-    assert slug_of(decide(service, slug, campaign, "undo")) == (409, "wrong-state")
-    service.submit("eve", slug, zip_of(noise_images(13)))
+    assert read_problem(rescoring(service, slug, reason="again", track="private")) == (409, "campaign-open")
+    assert read_problem(decide(service, slug, campaign, "switch")) == (409, "wrong-state")
+    assert read_problem(decide(service, slug, campaign, "undo")) == (409, "wrong-state")
+    service.submit("eve", slug, make_zip(noise_images(13)))
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.RESCORE)
     newest = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
@@ -103,7 +103,7 @@ def test_a_switch_matches_its_preview_and_can_be_undone(service: Service, monkey
     after = places(service, slug, "private")
     assert [team for team, *_ in after] == [team for team, *_ in reversed(before)]
     assert impact["moves"] == 2
-    assert {move["team"].lower(): move["after"] for move in impact["first_moves"]}.items() <= ranks_of(after).items()
+    assert {move["team"].lower(): move["after"] for move in impact["first_moves"]}.items() <= list_ranks(after).items()
     in_between = moment()
     assert rescoring(service, slug, f"/{campaign['id']}/preview").json()["undo"] is True
     assert decide(service, slug, campaign, "undo").json()["state"] == "taken back"
@@ -129,9 +129,9 @@ def test_chosen_entries_can_be_rescored_by_command(service: Service, monkeypatch
     first = places(service, slug)
     new_version(monkeypatch, lambda fid: fid / 2)
     wrong = rescoring(service, slug, reason="x", submissions=["nowhere"])
-    assert slug_of(wrong) == (422, "unknown-entries")
+    assert read_problem(wrong) == (422, "unknown-entries")
     one = rescoring(service, slug, reason="x", submissions=[entries["ada"]["id"]], extractor=OTHER)
-    assert slug_of(one) == (422, "all-entries")
+    assert read_problem(one) == (422, "all-entries")
     with serve(service.app) as url:
         organizer = {"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["organizer"]}
 
@@ -163,7 +163,7 @@ def test_chosen_entries_can_be_rescored_by_command(service: Service, monkeypatch
         service.run_jobs(evidence=True)
         assert kennel("switch", slug, str(newer["id"]), "--reason", "all")["state"] == "in force"
         assert {place[2] for place in places(service, slug)} == {None}
-        assert slug_of(decide(service, slug, chosen, "undo")) == (409, "newer-campaign")
+        assert read_problem(decide(service, slug, chosen, "undo")) == (409, "newer-campaign")
         assert kennel("undo", slug, str(newer["id"]), "--reason", "all")["state"] == "taken back"
         assert kennel("undo", slug, number, "--reason", "yes")["state"] == "taken back"
         assert places(service, slug) == first
@@ -173,20 +173,20 @@ def test_corrected_references_apply_to_the_track_after_the_switch(service: Servi
     slug = service.competition()
     ada = service.scored("ada", slug, noise_images(11))
     first = places(service, slug)
-    (tmp_path / "train.zip").write_bytes(zip_of(noise_images(91, 30)))
+    (tmp_path / "train.zip").write_bytes(make_zip(noise_images(91, 30)))
 
     def references() -> tuple[Sequence[int], str]:
         with service.context.sessions() as session:
             track = session.query(Track).filter_by(kind="public").one()
             assert track.preparation is not None
-            attached = competitions.references_of(session, track.competition_id)["train"].reference_set
+            attached = competitions.load_references(session, track.competition_id)["train"].reference_set
             return track.preparation.reference_set_ids, attached.sha256
 
     earlier = references()
     refused = service.call(
-        "organizer", "PUT", f"/competitions/{slug}/references/train", content=zip_of(noise_images(91, 30))
+        "organizer", "PUT", f"/competitions/{slug}/references/train", content=make_zip(noise_images(91, 30))
     )
-    assert slug_of(refused) == (409, "references-fixed")
+    assert read_problem(refused) == (409, "references-fixed")
     with serve(service.app) as url:
         organizer = CliRunner(env={"KENNEL_URL": url, "KENNEL_TOKEN": service.tokens["organizer"]})
         words = [slug, "public", "--references", f"train={tmp_path / 'train.zip'}", "--reason", "Wrong.", "--json"]
@@ -244,7 +244,7 @@ def test_another_extractor_measures_all_entries_or_none(service: Service) -> Non
     assert (shown["waiting"], shown["failed"], shown["error"], shown["missing"]) == (1, 1, "It broke.", 2)
     service.run_jobs(evidence=True)
     assert rescoring(service, slug, f"/{campaign['id']}").json()["state"] == "measured"
-    assert slug_of(decide(service, slug, campaign, "switch")) == (409, "not-measured")
+    assert read_problem(decide(service, slug, campaign, "switch")) == (409, "not-measured")
     assert decide(service, slug, campaign, "resume").json()["waiting"] == 1
     service.run_jobs()
     preview = rescoring(service, slug, f"/{campaign['id']}/preview").json()

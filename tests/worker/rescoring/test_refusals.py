@@ -5,21 +5,21 @@ from typing import Any
 import pytest
 
 from scorer.acting import Acting
-from scorer.competitions.competition_state import state_of
+from scorer.competitions.competition_state import load_state
 from scorer.db.tables import Account, Job, Measurement, Track
 from scorer.errors import Conflict
 from scorer.lifecycle import Queue
 from scorer.rescoring import campaigns, switching
 from scorer.rescoring.campaigns import CampaignAct, NewCampaign
-from tests.api.conftest import Service, slug_of
-from tests.factories import noise_images, zip_of
+from tests.api.conftest import Service, read_problem
+from tests.factories import make_zip, noise_images
 from tests.worker.rescoring.campaigns import (
     campaign_acts,
     decide,
+    fetch_preview,
     in_force,
     kept,
     places,
-    preview_of,
     replace_private_track,
     rescoring,
     service,
@@ -51,7 +51,7 @@ def allowed(service: Service, slug: str, campaign: Any) -> list[str]:
 
 def attach(service: Service, slug: str, *roles: str) -> None:
     for seed, role in enumerate(roles, start=70):
-        content = zip_of(noise_images(seed, count=24))
+        content = make_zip(noise_images(seed, count=24))
         answer = service.call("organizer", "PUT", f"/competitions/{slug}/references/{role}", content=content)
         assert answer.status_code == 200, answer.text
 
@@ -59,20 +59,20 @@ def attach(service: Service, slug: str, *roles: str) -> None:
 def test_no_campaign_starts_before_the_references_are_prepared(service: Service) -> None:
     slug = service.competition()
     attach(service, slug, "train")
-    assert slug_of(start(service, slug)) == (409, "not-prepared")
+    assert read_problem(start(service, slug)) == (409, "not-prepared")
     assert campaign_acts(service) == []
 
 
 def test_no_campaign_starts_without_a_measurable_entry(service: Service) -> None:
     slug = service.competition()
-    assert slug_of(start(service, slug)) == (422, "no-entries")
+    assert read_problem(start(service, slug)) == (422, "no-entries")
     assert rescoring(service, slug).json()["campaigns"] == []
 
 
 def test_corrected_references_must_be_uploaded_and_of_the_tracks_roles(service: Service, slug: str) -> None:
     unused = start(service, slug, track="public", references={"private_extra": UNKNOWN})
-    assert slug_of(unused) == (422, "unused-role")
-    assert slug_of(start(service, slug, references={"train": UNKNOWN})) == (422, "unknown-references")
+    assert read_problem(unused) == (422, "unused-role")
+    assert read_problem(start(service, slug, references={"train": UNKNOWN})) == (422, "unknown-references")
     assert rescoring(service, slug).json()["campaigns"] == []
 
 
@@ -80,10 +80,10 @@ def test_campaigns_of_other_competitions_are_not_found(service: Service) -> None
     elsewhere = started(service, with_an_entry(service), track="private")
     slug = service.competition()
     path = f"/{elsewhere['id']}"
-    assert slug_of(rescoring(service, slug, path)) == (404, "no-campaign")
-    assert slug_of(preview_of(service, slug, elsewhere)) == (404, "no-campaign")
+    assert read_problem(rescoring(service, slug, path)) == (404, "no-campaign")
+    assert read_problem(fetch_preview(service, slug, elsewhere)) == (404, "no-campaign")
     for decision in ("pause", "cancel", "switch"):
-        assert slug_of(decide(service, slug, elsewhere, decision)) == (404, "no-campaign")
+        assert read_problem(decide(service, slug, elsewhere, decision)) == (404, "no-campaign")
     assert campaign_acts(service) == ["rescoring.started"]
 
 
@@ -95,7 +95,7 @@ def test_only_decisions_of_the_state_are_offered_and_possible(service: Service, 
         """Check that only these decisions are possible and that others change nothing."""
         assert sorted(allowed(service, slug, campaign)) == sorted(possible)
         for decision in {"pause", "resume", "cancel", "switch", "undo"} - {*possible}:
-            assert slug_of(decide(service, slug, campaign, decision)) == (409, "wrong-state"), decision
+            assert read_problem(decide(service, slug, campaign, decision)) == (409, "wrong-state"), decision
         assert campaign_acts(service) == acts
 
     def act(decision: str) -> None:
@@ -123,9 +123,9 @@ def test_a_cancelled_campaign_cancels_its_jobs(service: Service, slug: str) -> N
     assert decide(service, slug, campaign, "cancel").json()["state"] == "cancelled"
     assert waiting(service, Queue.RESCORE) == 0
     assert allowed(service, slug, campaign) == []
-    assert slug_of(preview_of(service, slug, campaign)) == (409, "wrong-state")
+    assert read_problem(fetch_preview(service, slug, campaign)) == (409, "wrong-state")
     for decision in ("pause", "resume", "cancel", "switch", "undo"):
-        assert slug_of(decide(service, slug, campaign, decision)) == (409, "wrong-state")
+        assert read_problem(decide(service, slug, campaign, decision)) == (409, "wrong-state")
 
 
 def test_a_decision_that_would_be_refused_is_not_offered(service: Service, slug: str) -> None:
@@ -151,8 +151,8 @@ def test_another_extractor_needs_a_first_threshold(service: Service) -> None:
     before = places(service, slug, "private")
     campaign = started(service, slug, track="private", extractor=OTHER)
     service.run_jobs(evidence=True)
-    assert slug_of(preview_of(service, slug, campaign)) == (422, "no-held-out-distance")
-    assert slug_of(decide(service, slug, campaign, "switch")) == (422, "no-held-out-distance")
+    assert read_problem(fetch_preview(service, slug, campaign)) == (422, "no-held-out-distance")
+    assert read_problem(decide(service, slug, campaign, "switch")) == (422, "no-held-out-distance")
     assert places(service, slug, "private") == before
     assert "switch" in allowed(service, slug, campaign), "a switch with a threshold is possible"
     assert decide(service, slug, campaign, "switch", tau=0.25).json()["state"] == "in force"
@@ -200,7 +200,7 @@ def test_a_campaign_of_a_replaced_track_is_over(service: Service, slug: str) -> 
     acts = campaign_acts(service)
     assert allowed(service, slug, paused) == []
     for decision in ("resume", "cancel", "switch", "undo", "pause"):
-        assert slug_of(decide(service, slug, paused, decision)) == (409, "former-track"), decision
+        assert read_problem(decide(service, slug, paused, decision)) == (409, "former-track"), decision
     assert waiting(service, Queue.RESCORE) == 0
     assert campaign_acts(service) == acts
     service.run_jobs()
@@ -225,7 +225,7 @@ def make_former(service: Service) -> None:
 def reference_set(service: Service, slug: str) -> str:
     """Store a reference set without attaching it, and return its SHA-256."""
     path = f"/competitions/{slug}/references/held_out?attach=false"
-    answer = service.call("organizer", "PUT", path, content=zip_of(noise_images(91, 12)))
+    answer = service.call("organizer", "PUT", path, content=make_zip(noise_images(91, 12)))
     assert answer.status_code == 200, answer.text
     return str(answer.json()["sha256"])
 
@@ -235,7 +235,7 @@ def test_a_track_replaced_just_before_a_decision_refuses_it(service: Service, sl
     campaign = started(service, slug, track="private")
     now = service.context.now()
     with service.context.sessions.begin() as session:
-        state = state_of(session, slug, now)
+        state = load_state(session, slug, now)
         assert state.tracks["private"].kind == "private"
         make_former(service)
         author = session.query(Account).filter_by(handle="organizer").one()
@@ -250,7 +250,7 @@ def test_a_track_replaced_just_before_a_decision_refuses_it(service: Service, sl
 def test_a_track_replaced_just_before_a_campaign_starts_refuses_it(service: Service, slug: str) -> None:
     now = service.context.now()
     with service.context.sessions.begin() as session:
-        state = state_of(session, slug, now)
+        state = load_state(session, slug, now)
         assert state.tracks["private"].kind == "private"
         make_former(service)
         author = session.query(Account).filter_by(handle="organizer").one()

@@ -11,9 +11,9 @@ import pytest
 from api.rendering import formatting
 from scorer.db.tables import AuditEntry, Job, Measurement, ShownMeasurement, ShownTrack, Submission
 from scorer.lifecycle import Queue, Status
-from tests.api.conftest import Service, slug_of
+from tests.api.conftest import Service, read_problem
 from tests.api.tuning.tuning_acts import add_shown_track, added_shown_track, measure
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from worker.dispatch import run_next
 from worker.scoring import shown_tracks as worker_module
 
@@ -64,7 +64,7 @@ def test_all_entries_are_measured_when_no_other_job_waits(service: Service) -> N
     (view,) = shown(service, slug)
     assert (view["progress"]["state"], view["progress"]["measured"], view["progress"]["missing"]) == ("measured", 1, 0)
     assert boards(service, slug) == before, "the ranking has not changed"
-    later = service.submit("bob", slug, zip_of(noise_images(12))).json()["id"]
+    later = service.submit("bob", slug, make_zip(noise_images(12))).json()["id"]
     assert run_next(service.context, Queue.CHECK)
     for queue in (Queue.SCORE, Queue.SCORE):
         assert run_next(service.context, queue)
@@ -112,7 +112,7 @@ def test_a_failure_leaves_the_entry_unchanged_and_can_be_repeated(
 def test_participants_see_only_their_shown_tracks(service: Service) -> None:
     slug = service.competition(private={"extractor": OTHER, "epsilon": 1e-15})
     for body in ({"extractor": OTHER}, {"reference": "private"}):
-        assert slug_of(add_shown_track(service, slug, "revealed", visibility="everybody", **body)) == (
+        assert read_problem(add_shown_track(service, slug, "revealed", visibility="everybody", **body)) == (
             422,
             "reveals-private",
         )
@@ -137,24 +137,24 @@ def test_participants_see_only_their_shown_tracks(service: Service) -> None:
 
 def test_invalid_shown_tracks_are_refused_and_removed_ones_disappear(service: Service) -> None:
     slug = service.competition()
-    assert slug_of(add_shown_track(service, slug, "Bad name")) == (422, "bad-request")
-    assert slug_of(add_shown_track(service, slug, "is", "inception")) == (422, "unknown-metric")
-    assert slug_of(add_shown_track(service, slug, "fid", extractor="resnet")) == (422, "unknown-extractor")
-    assert slug_of(add_shown_track(service, slug, "mifid", "mifid")) == (422, "bad-constants")
+    assert read_problem(add_shown_track(service, slug, "Bad name")) == (422, "bad-request")
+    assert read_problem(add_shown_track(service, slug, "is", "inception")) == (422, "unknown-metric")
+    assert read_problem(add_shown_track(service, slug, "fid", extractor="resnet")) == (422, "unknown-extractor")
+    assert read_problem(add_shown_track(service, slug, "mifid", "mifid")) == (422, "bad-constants")
     added_shown_track(service, slug, "mifid", "mifid", constants={"tau": 0.2})
-    assert slug_of(add_shown_track(service, slug, "mifid")) == (409, "name-taken")
+    assert read_problem(add_shown_track(service, slug, "mifid")) == (409, "name-taken")
     path = f"/competitions/{slug}/shown-tracks"
     for who, status in (("ada", 403), (None, 401)):
         assert service.call(who, "POST", path, json={}).status_code == status
         assert service.call(who, "DELETE", f"{path}/mifid").status_code == status
-    service.submit("ada", slug, zip_of(noise_images(11)))
+    service.submit("ada", slug, make_zip(noise_images(11)))
     for queue in (Queue.CHECK, Queue.SCORE, Queue.SCORE):
         assert run_next(service.context, queue)
     assert service.call("organizer", "DELETE", f"{path}/mifid").status_code == 204
     measure(service)
     assert values(service, "mifid") == {}, "waiting jobs are cancelled"
     assert shown(service, slug) == []
-    assert slug_of(service.call("organizer", "DELETE", f"{path}/mifid")) == (404, "no-shown-track")
+    assert read_problem(service.call("organizer", "DELETE", f"{path}/mifid")) == (404, "no-shown-track")
     added_shown_track(service, slug, "mifid")
     with service.context.sessions() as session:
         acts = [entry.action for entry in session.query(AuditEntry).order_by(AuditEntry.id)]
@@ -166,11 +166,11 @@ def test_invalid_shown_tracks_are_refused_and_removed_ones_disappear(service: Se
 def test_new_references_are_prepared_for_shown_tracks(service: Service) -> None:
     slug = service.competition()
     added_shown_track(service, slug, "distance", "memorization_distance")
-    images = zip_of(noise_images(5, count=24))
+    images = make_zip(noise_images(5, count=24))
     answer = service.call("organizer", "PUT", f"/competitions/{slug}/references/train", content=images)
     assert answer.status_code == 200, answer.text
     assert shown(service, slug)[0]["progress"]["state"] == "unprepared"
-    assert slug_of(add_shown_track(service, slug, "other")) == (409, "not-prepared")
+    assert read_problem(add_shown_track(service, slug, "other")) == (409, "not-prepared")
     for kind in ("public", "private"):
         service.call("organizer", "POST", f"/competitions/{slug}/tracks/{kind}/preparation")
     service.run_jobs()
@@ -192,7 +192,7 @@ def test_a_copy_has_no_mifid(service: Service) -> None:
 def test_without_references_the_job_waits(service: Service) -> None:
     slug = service.competition()
     added_shown_track(service, slug, "distance", "memorization_distance")
-    service.submit("ada", slug, zip_of(noise_images(11)))
+    service.submit("ada", slug, make_zip(noise_images(11)))
     for queue in (Queue.CHECK, Queue.SCORE, Queue.SCORE):
         assert run_next(service.context, queue)
     with service.context.sessions.begin() as session:
@@ -248,16 +248,16 @@ def test_the_csv_has_all_columns_and_the_page_has_chosen_columns(service: Servic
     measure(service)
     shown_value = board(service, slug)["entries"][0]["shown"]["seen"]
 
-    def csv_of(who: str | None) -> list[dict[str, str]]:
+    def fetch_csv(who: str | None) -> list[dict[str, str]]:
         answer = service.call(who, "GET", f"/competitions/{slug}/leaderboard", params={"format": "csv"})
         return list(csv.DictReader(io.StringIO(answer.text)))
 
-    first, second = csv_of(None)
+    first, second = fetch_csv(None)
     assert float(first["shown_seen"]) == shown_value["value"]
     assert float(first["shown_seen_se"]) == shown_value["standard_error"]
     assert float(second["shown_seen"]) > 0
     assert "shown_unseen" not in first
-    assert float(csv_of("organizer")[0]["shown_unseen"]) > 0
+    assert float(fetch_csv("organizer")[0]["shown_unseen"]) > 0
 
     def page(who: str | None, query: str = "") -> str:
         headers = {"Authorization": f"Bearer {service.tokens[who]}"} if who else {}

@@ -8,16 +8,16 @@ from scorer.db import competitions
 from scorer.db.tables import Job, Publication
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
-from tests.api.conftest import Service, slug_of
-from tests.factories import noise_images, zip_of
+from tests.api.conftest import Service, read_problem
+from tests.factories import make_zip, noise_images
 from tests.worker.rescoring.campaigns import (
     decide,
+    fetch_preview,
     in_force,
     kept,
+    list_ranks,
     new_version,
     places,
-    preview_of,
-    ranks_of,
     rescoring,
     service,
     slug,
@@ -33,7 +33,7 @@ from worker.scoring import score
 __all__ = ["kept", "service", "slug"]  # pytest finds fixtures by their names in the module
 
 
-def tau_of(service: Service, slug: str) -> float:
+def fetch_tau(service: Service, slug: str) -> float:
     tau: float = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()["tau"]
     return tau
 
@@ -59,7 +59,7 @@ def test_a_campaign_of_two_scorer_versions_cannot_be_switched_on(
     monkeypatch.setattr(score, "SCORER_VERSION", "3")
     assert run_next(service.context, Queue.RESCORE)
     refused = decide(service, slug, mixed, "switch")
-    assert slug_of(refused) == (409, "mixed-versions")
+    assert read_problem(refused) == (409, "mixed-versions")
     assert "Scorer versions 2 and 3 have measured" in refused.text
     assert places(service, slug, "private") == before
     assert decide(service, slug, mixed, "cancel").json()["state"] == "cancelled"
@@ -74,18 +74,18 @@ def test_an_undo_restores_tau_unless_another_was_chosen_since(
 ) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(11))
-    earlier = tau_of(service, slug)
+    earlier = fetch_tau(service, slug)
     new_version(monkeypatch, lambda fid: fid / 2)
     campaign = started(service, slug, track="private")
     service.run_jobs()
     switch(service, slug, campaign, tau=0.125)
-    assert tau_of(service, slug) == 0.125
+    assert fetch_tau(service, slug) == 0.125
     undo(service, slug, campaign)
-    assert tau_of(service, slug) == earlier
+    assert fetch_tau(service, slug) == earlier
     switch(service, slug, campaign, tau=0.125)
     choose(service, slug, 0.25)
     undo(service, slug, campaign)
-    assert tau_of(service, slug) == 0.25, "an organizer chose it after the switch, in the same feature space"
+    assert fetch_tau(service, slug) == 0.25, "an organizer chose it after the switch, in the same feature space"
 
 
 def test_an_undo_of_another_extractor_restores_its_feature_spaces_tau(service: Service) -> None:
@@ -95,10 +95,10 @@ def test_an_undo_of_another_extractor_restores_its_feature_spaces_tau(service: S
     campaign = started(service, slug, track="private", extractor=OTHER)
     service.run_jobs()
     switch(service, slug, campaign)
-    assert tau_of(service, slug) != 0.0625
+    assert fetch_tau(service, slug) != 0.0625
     choose(service, slug, 0.25)
     undo(service, slug, campaign)
-    assert tau_of(service, slug) == 0.0625, "distances of two extractors have no common threshold"
+    assert fetch_tau(service, slug) == 0.0625, "distances of two extractors have no common threshold"
 
 
 def close_and_publish(service: Service, slug: str, days: float) -> None:
@@ -123,7 +123,7 @@ def penalty_notices(service: Service, who: str) -> list[str]:
 def test_newly_penalised_teams_are_notified_of_appeals(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition(appeal_days=7)
     ada = service.scored("ada", slug, noise_images(11))
-    bob = service.submit("bob", slug, zip_of(noise_images(12))).json()
+    bob = service.submit("bob", slug, make_zip(noise_images(12))).json()
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.SCORE), "the public score"
     new_version(monkeypatch, lambda fid: fid, distance=0.001)
@@ -135,7 +135,7 @@ def test_newly_penalised_teams_are_notified_of_appeals(service: Service, monkeyp
     appeal = {"text": "We trained it ourselves."}
     assert service.call("bob", "POST", f"/submissions/{bob['id']}/rebuttals", json=appeal).status_code == 201
     rebuttals = f"/submissions/{ada['id']}/rebuttals"
-    assert slug_of(service.call("ada", "POST", rebuttals, json=appeal)) == (409, "nothing-to-rebut")
+    assert read_problem(service.call("ada", "POST", rebuttals, json=appeal)) == (409, "nothing-to-rebut")
     switch(service, slug, campaign)
     (words,) = penalty_notices(service, "ada")
     assert f"until {datetime.now(UTC) + timedelta(days=7):%Y-%m-%d}" in words
@@ -148,7 +148,7 @@ def test_the_preview_of_an_undo_matches_the_undo(service: Service, monkeypatch: 
     slug = service.competition()
     for who, seed in (("ada", 11), ("bob", 12)):
         service.scored(who, slug, noise_images(seed))
-    earlier = tau_of(service, slug)
+    earlier = fetch_tau(service, slug)
     before = places(service, slug, "private")
     new_version(monkeypatch, lambda fid: 1e6 - fid)
     campaign = started(service, slug, track="private")
@@ -158,10 +158,10 @@ def test_the_preview_of_an_undo_matches_the_undo(service: Service, monkeypatch: 
     (impact,) = shown["boards"]
     assert (shown["undo"], shown["tau"]) == (True, earlier)
     assert (impact["penalised_before"], impact["penalised_after"]) == (2, 0)
-    switched = ranks_of(places(service, slug, "private"))
+    switched = list_ranks(places(service, slug, "private"))
     undo(service, slug, campaign)
-    assert (tau_of(service, slug), places(service, slug, "private")) == (earlier, before)
-    moved = {team: rank for team, rank in ranks_of(before).items() if rank != switched[team]}
+    assert (fetch_tau(service, slug), places(service, slug, "private")) == (earlier, before)
+    moved = {team: rank for team, rank in list_ranks(before).items() if rank != switched[team]}
     assert {move["team"].lower(): move["after"] for move in impact["first_moves"]} == moved
 
 
@@ -171,7 +171,7 @@ def test_a_campaign_without_measurements_cannot_be_switched_on(service: Service,
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="rescore").update({"state": "failed", "error": "It broke."})
     assert rescoring(service, slug, f"/{campaign['id']}").json()["state"] == "measured", "no job waits"
-    assert slug_of(decide(service, slug, campaign, "switch")) == (409, "nothing-measured")
+    assert read_problem(decide(service, slug, campaign, "switch")) == (409, "nothing-measured")
     assert places(service, slug, "private") == before
 
 
@@ -182,11 +182,11 @@ def test_a_campaign_cannot_be_switched_on_after_a_reference_change(
     earlier = in_force(service, slug, extractor=OTHER)
     later = started(service, slug, track="private")
     service.run_jobs(evidence=True)
-    assert preview_of(service, slug, later).status_code == 200
+    assert fetch_preview(service, slug, later).status_code == 200
     undo(service, slug, earlier)
     before = places(service, slug, "private")
-    assert slug_of(preview_of(service, slug, later)) == (409, "references-moved")
-    assert slug_of(decide(service, slug, later, "switch")) == (409, "references-moved")
+    assert read_problem(fetch_preview(service, slug, later)) == (409, "references-moved")
+    assert read_problem(decide(service, slug, later, "switch")) == (409, "references-moved")
     assert places(service, slug, "private") == before
 
 
@@ -194,8 +194,8 @@ def test_an_older_campaign_cannot_replace_a_newer_one_in_force(service: Service,
     older = in_force(service, slug)
     undo(service, slug, older)
     newer = in_force(service, slug)
-    assert slug_of(preview_of(service, slug, older)) == (409, "newer-campaign")
-    assert slug_of(decide(service, slug, older, "switch")) == (409, "newer-campaign")
+    assert read_problem(fetch_preview(service, slug, older)) == (409, "newer-campaign")
+    assert read_problem(decide(service, slug, older, "switch")) == (409, "newer-campaign")
     undo(service, slug, newer)
     switch(service, slug, older)
 
@@ -205,13 +205,13 @@ def test_a_replaced_private_tracks_campaign_has_no_preview_or_decision(service: 
     measured = started(service, slug, track="private", extractor=OTHER)
     service.run_jobs()
     for campaign in (current, measured):
-        assert preview_of(service, slug, campaign).status_code == 200
+        assert fetch_preview(service, slug, campaign).status_code == 200
     body = {"extractor": OTHER, "reason": "It separates better.", "tau": 0.125}
     replaced = service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
     assert replaced.is_success, replaced.text
     for campaign, decision in ((current, "undo"), (measured, "switch")):
-        assert slug_of(decide(service, slug, campaign, decision)) == (409, "earlier-track")
-        assert slug_of(preview_of(service, slug, campaign)) == (409, "earlier-track"), (
+        assert read_problem(decide(service, slug, campaign, decision)) == (409, "earlier-track")
+        assert read_problem(fetch_preview(service, slug, campaign)) == (409, "earlier-track"), (
             "the preview fails like the decision"
         )
 
@@ -222,7 +222,7 @@ def test_a_score_measured_against_old_references_restarts_at_a_switch(
 ) -> None:
     campaign = started(service, slug, track="private", extractor=OTHER)
     service.run_jobs()
-    service.submit("bob", slug, zip_of(noise_images(12)))
+    service.submit("bob", slug, make_zip(noise_images(12)))
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.SCORE), "the public score"
     context = service.context

@@ -81,7 +81,7 @@ def test_a_worker_reports_ignores_remote_control_and_ends_when_cut_off(service: 
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, env=environment, stderr=log) as worker:
         try:
             deadline = time.monotonic() + PATIENCE
-            while not (reports := _reports_of(name, service)):
+            while not (reports := _load_reports(name, service)):
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
             assert service.context.broker.control.ping(timeout=1) == []
@@ -93,7 +93,7 @@ def test_a_worker_reports_ignores_remote_control_and_ends_when_cut_off(service: 
     assert (report.version, report.migration) == (product_version(), migrations.newest_revision())
     assert report.queues == ["check"]
     assert report.extractors["tiny@1"] == EXTRACTORS["tiny"].weights_sha256
-    assert _reports_of(name, service) == []
+    assert _load_reports(name, service) == []
     assert "it ends" in (tmp_path / "log").read_text()
 
 
@@ -128,6 +128,6 @@ def test_a_worker_waits_while_its_queue_server_accepts_no_writes(service: Servic
             worker.kill()
 
 
-def _reports_of(name: str, service: Service) -> list[WorkerReport]:
+def _load_reports(name: str, service: Service) -> list[WorkerReport]:
     with service.context.sessions() as session:
         return [report for report in worker_reports.recent_reports(session) if report.worker == name]

@@ -6,7 +6,7 @@ from scorer.db.tables import Job, Submission
 from scorer.jobs.retries import OUR_FAULT
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from worker.dispatch import run_next
 from worker.runtime import decoded_images
 
@@ -25,17 +25,17 @@ def damage(service: Service, content: bytes) -> Submission:
     return submission
 
 
-@pytest.mark.parametrize("content", [one_bit_flipped(zip_of(noise_images(10))), zip_of(noise_images(11))])
+@pytest.mark.parametrize("content", [one_bit_flipped(make_zip(noise_images(10))), make_zip(noise_images(11))])
 @pytest.mark.parametrize("queue", [Queue.CHECK, Queue.SCORE])
 def test_a_damaged_zip_costs_the_team_nothing(service: Service, content: bytes, queue: Queue) -> None:
     """A damaged zip and another entry's valid zip are found by the check, and by a score without decoded images."""
     slug = service.competition(rejected_limit=1)
-    upload = zip_of(noise_images(10))
+    upload = make_zip(noise_images(10))
     entry = service.submit("ada", slug, upload).json()["id"]
     if queue is Queue.SCORE:
         assert run_next(service.context, Queue.CHECK)
     submission = damage(service, content)
-    decoded_images.path_of(service.context.scratch, entry).unlink(missing_ok=True)
+    decoded_images.build_pixels_path(service.context.scratch, entry).unlink(missing_ok=True)
     assert run_next(service.context, queue)
     shown = service.call("ada", "GET", f"/submissions/{entry}").json()
     assert shown["status"] in {"received", "queued"}, "the job is retried"
@@ -52,7 +52,7 @@ def test_a_damaged_zip_costs_the_team_nothing(service: Service, content: bytes, 
 
 def test_a_zip_that_stays_damaged_fails_as_a_service_fault(service: Service) -> None:
     slug = service.competition(daily_limit=1)
-    entry = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
+    entry = service.submit("ada", slug, make_zip(noise_images(10))).json()["id"]
     submission = damage(service, b"rot")
     for _ in range(service.context.settings.max_attempts):
         with service.context.sessions.begin() as session:
@@ -60,6 +60,6 @@ def test_a_zip_that_stays_damaged_fails_as_a_service_fault(service: Service) -> 
         assert run_next(service.context, Queue.CHECK)
     shown = service.call("ada", "GET", f"/submissions/{entry}").json()
     assert (shown["status"], shown["reason"]) == ("failed", OUR_FAULT)
-    assert service.submit("ada", slug, zip_of(noise_images(12))).status_code == 202, (
+    assert service.submit("ada", slug, make_zip(noise_images(12))).status_code == 202, (
         "the failed entry counts against no limit"
     )

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scorer.archive.sprite_sheet import layout_of, sprite_sheet_of
+from scorer.archive.sprite_sheet import build_sprite_sheet, compute_layout
 from scorer.db.tables import Submission
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from worker.dispatch import run_next
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
@@ -31,9 +31,9 @@ def bounded(service: Service, entries: float) -> WorkerContext:
 
 def checked(service: Service, context: WorkerContext, slug: str, seed: int) -> Path:
     """Check a new entry long ago and return the path of its decoded images."""
-    entry = service.submit("ada", slug, zip_of(noise_images(seed))).json()["id"]
+    entry = service.submit("ada", slug, make_zip(noise_images(seed))).json()["id"]
     assert run_next(context, Queue.CHECK)
-    path = decoded_images.path_of(context.scratch, entry)
+    path = decoded_images.build_pixels_path(context.scratch, entry)
     used_at = time.time() - 2 * decoded_images.IN_USE_SECONDS + seed
     os.utime(path, (used_at, used_at))
     return path
@@ -85,7 +85,7 @@ def test_images_removed_by_another_process_are_decoded_again(service: Service, m
 def picture(count: int, size: int, seed: int = 0) -> np.ndarray:
     """The sprite sheet of this many noise images."""
     return np.asarray(
-        Image.open(io.BytesIO(sprite_sheet_of(noise_images(1, count, size), np.random.default_rng(seed))))
+        Image.open(io.BytesIO(build_sprite_sheet(noise_images(1, count, size), np.random.default_rng(seed))))
     )
 
 
@@ -94,7 +94,7 @@ def picture(count: int, size: int, seed: int = 0) -> np.ndarray:
     [(10_000, 64, 640, 640), (37, 8, 24, 80), (7, 8, 8, 56), (10, 8, 8, 80), (100, 200, 960, 960)],
 )
 def test_sheets_have_full_rows_of_ten_and_no_oversized_tiles(count: int, size: int, height: int, width: int) -> None:
-    layout = layout_of(count, size)
+    layout = compute_layout(count, size)
     assert (layout.height, layout.width) == (height, width)
     if count < 10_000:
         assert picture(count, size).shape == (height, width, 3)

@@ -35,7 +35,7 @@ from scorer.evidence.images import StoredImages
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.pure.archive.broken_files import BrokenZipEntry, png, pngs, random_images, raw_zip, zipped
 from tests.worker.forked_processes import forked_processes
 from tests.worker.scoring.hostile_decoder import COMMAND, WRITTEN, attempt
@@ -196,26 +196,26 @@ def test_shown_images_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     blobs.write("set", zipped(photographs()).getvalue())
     stored = StoredImages(blobs, processes=1)
     references = ReferenceSet(id=1, blob_key="set")
-    first = stored.of_references([references], {0, 2}, SIZE, hidden=())
+    first = stored.load_reference_images([references], {0, 2}, SIZE, hidden=())
     monkeypatch.setattr(decoder_pool, "_MODULE", "scorer.no_such_module")
-    again = stored.of_references([references], {0, 2}, SIZE, hidden=())
+    again = stored.load_reference_images([references], {0, 2}, SIZE, hidden=())
     assert [again[place] is image for place, image in first.items()] == [True, True]
     with pytest.raises(RuntimeError, match="did not start"):
-        stored.of_references([references], {0, 1}, SIZE, hidden=())
+        stored.load_reference_images([references], {0, 1}, SIZE, hidden=())
     monkeypatch.setattr("scorer.evidence.images.MAX_KEPT_BYTES", 3 * SIZE * SIZE)
     monkeypatch.setattr(decoder_pool, "_MODULE", "scorer.archive.decoder_process")
-    assert sorted(stored.of_references([references], {0, 1}, SIZE, hidden=())) == [0, 1]
-    assert len(stored._kept) == 1
+    assert sorted(stored.load_reference_images([references], {0, 1}, SIZE, hidden=())) == [0, 1]
+    assert len(stored._cache) == 1
     blobs.delete("set")
     with pytest.raises(NotFound):
-        stored.of_references([references], {1}, SIZE, hidden=())
+        stored.load_reference_images([references], {1}, SIZE, hidden=())
 
 
 def test_the_web_process_uses_decoding_processes() -> None:
     settings = Settings(
         database_url="postgresql://x@127.0.0.1:1/x", redis_url="redis://127.0.0.1:1", blob_url="file:///tmp"
     )
-    for processes, expected in ((0, 0), (4, 1), (None, min(1, decoder_pool.processes_of(None)))):
+    for processes, expected in ((0, 0), (4, 1), (None, min(1, decoder_pool.choose_process_count(None)))):
         app = create_app(settings.model_copy(update={"decoding_processes": processes}))
         assert app.state.stored_images._processes == expected
         app.state.engine.dispose()
@@ -226,7 +226,7 @@ def test_the_web_process_uses_decoding_processes() -> None:
 def test_pixels_of_references_are_in_range() -> None:
     """A compromised decoder may leave anything in its window."""
     left = np.array([np.nan, np.inf, -np.inf, -1, 300, 7], np.float32)
-    resized, plain = (decoder_pool._pixels_of(left, resized=resized) for resized in (True, False))
+    resized, plain = (decoder_pool._clip_pixels(left, resized=resized) for resized in (True, False))
     assert [pixels.tolist() for pixels in (resized, plain)] == [[0, 255, 0, 0, 255, 7]] * 2
     assert (resized.dtype.name, plain.dtype.name) == ("float32", "uint8")
 
@@ -283,9 +283,9 @@ def test_shared_memory_cannot_be_truncated() -> None:
 def test_there_is_one_process_per_core_if_they_can_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, expected in ((1, 1), (3, 3), (64, decoder_pool.MAX_PROCESSES)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
-        assert decoder_pool.processes_of(None) == expected
+        assert decoder_pool.choose_process_count(None) == expected
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert decoder_pool.processes_of(None) == 0
+    assert decoder_pool.choose_process_count(None) == 0
 
 
 @pytest.mark.usefixtures("hostile")
@@ -293,7 +293,7 @@ def test_only_the_entry_that_crashes_the_decoder_is_rejected(service: Service) -
     context = service.context
     context.settings = context.settings.model_copy(update={"decoding_processes": 1})
     slug = service.competition()
-    content = io.BytesIO(zip_of(noise_images(3)))
+    content = io.BytesIO(make_zip(noise_images(3)))
     with zipfile.ZipFile(content) as archive:
         members = [(name, archive.read(name)) for name in archive.namelist()]
     size = noise_images(3).shape[1]
@@ -301,7 +301,7 @@ def test_only_the_entry_that_crashes_the_decoder_is_rejected(service: Service) -
     members[1] = (members[1][0], crash)
     entries: Any = [
         service.submit("ada", slug, zipped(members).getvalue()).json()["id"],
-        service.submit("bob", slug, zip_of(noise_images(4))).json()["id"],
+        service.submit("bob", slug, make_zip(noise_images(4))).json()["id"],
     ]
     while run_next(context, Queue.CHECK) or run_next(context, Queue.SCORE):
         pass
@@ -326,6 +326,6 @@ def test_photographs_are_decoded_by_limited_processes(service: Service, monkeypa
 
 def test_the_setting_decides_the_number_of_processes(service: Service) -> None:
     settings = service.context.settings
-    assert decoder_pool.processes_of(settings.decoding_processes) == 0
+    assert decoder_pool.choose_process_count(settings.decoding_processes) == 0
     default = settings.model_copy(update={"decoding_processes": None})
-    assert decoder_pool.processes_of(default.decoding_processes) == decoder_pool.processes_of(None) > 0
+    assert decoder_pool.choose_process_count(default.decoding_processes) == decoder_pool.choose_process_count(None) > 0

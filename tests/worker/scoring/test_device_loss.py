@@ -18,13 +18,13 @@ from scorer.extractors.tiny import Tiny
 from scorer.lifecycle import Queue
 from scorer.settings import Settings
 from tests.api.conftest import Service
-from tests.factories import let_time_pass, noise_images, zip_of
+from tests.factories import let_time_pass, make_zip, noise_images
 from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once
 from worker.runtime import context as worker_context
 from worker.runtime import self_test, startup
-from worker.runtime.context import WorkerContext, extractor_options_of
+from worker.runtime.context import WorkerContext, build_extractor_options
 from worker.runtime.health import PAUSE_SECONDS, device_losses
 from worker.scoring import score
 
@@ -42,7 +42,7 @@ def entries(service: Service) -> list[str]:
     """Entries that wait for their public score."""
     slug = service.competition()
     ids = [
-        service.submit(who, slug, zip_of(noise_images(10 + seed))).json()["id"]
+        service.submit(who, slug, make_zip(noise_images(10 + seed))).json()["id"]
         for seed, who in enumerate(["ada", "bob"])
     ]
     while run_next(service.context, Queue.CHECK):
@@ -250,7 +250,7 @@ def test_a_scoring_worker_refuses_a_gpu_that_does_not_work(
 
 
 def test_the_device_setting_is_read(settings: Settings) -> None:
-    options = extractor_options_of(settings.model_copy(update={"device": "cuda:3"}))
+    options = build_extractor_options(settings.model_copy(update={"device": "cuda:3"}))
     assert (options.device, options.device_index) == ("cuda", 3)
     for wrong in ("cuda:", "cuda:x", "gpu", "cuda:-1", "cpu:0"):
         with pytest.raises(ValueError, match="pattern"):

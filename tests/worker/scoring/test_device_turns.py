@@ -16,7 +16,7 @@ from scorer.extractors.tiny import Tiny
 from scorer.lifecycle import Queue
 from scorer.metrics.memorization import nearest
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once
@@ -33,11 +33,11 @@ FORK = get_context("fork")
 @contextmanager
 def forked(act: Callable[[Connection], object]) -> Iterator[tuple[Any, Connection]]:
     """Fork a process as Celery does for jobs. The value is the process and a connection to ``act``."""
-    ours, theirs = FORK.Pipe()
-    process = FORK.Process(target=act, args=(theirs,))
+    parent_end, child_end = FORK.Pipe()
+    process = FORK.Process(target=act, args=(child_end,))
     process.start()
     try:
-        yield process, ours
+        yield process, parent_end
     finally:
         process.kill()
         process.join()
@@ -187,7 +187,7 @@ def test_waiting_for_a_computing_process_is_no_stall() -> None:
 
 def test_only_features_are_computed_in_turns(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     slug = service.competition()
-    service.submit("ada", slug, zip_of(noise_images(5)))
+    service.submit("ada", slug, make_zip(noise_images(5)))
     assert run_next(service.context, Queue.CHECK)
     free: dict[str, bool] = {}
     features = Tiny.features
@@ -249,7 +249,7 @@ main()
 def test_a_worker_of_two_processes_decodes_an_entry_while_it_computes(service: Service, tmp_path: Path) -> None:
     slug = service.competition()
     entries = [
-        service.submit(who, slug, zip_of(noise_images(10 + seed))).json()["id"]
+        service.submit(who, slug, make_zip(noise_images(10 + seed))).json()["id"]
         for seed, who in enumerate(["ada", "bob"])
     ]
     while run_next(service.context, Queue.CHECK):

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from tests import sql_statements
 from tests.api.conftest import Service
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.sql_statements import recorded_statements
 from worker.delivery.mail import send_due_mails
 from worker.delivery.webhook_delivery import post_due_deliveries
@@ -17,7 +17,7 @@ def test_the_jobs_of_an_entry_use_indexes(service: Service) -> None:
     slug = service.competition()
     service.scored("ada", slug, noise_images(10))
     with recorded_statements() as statements:
-        service.submit("bob", slug, zip_of(noise_images(11)))
+        service.submit("bob", slug, make_zip(noise_images(11)))
         service.run_jobs(evidence=True)
     with service.context.sessions() as session:
         assert sql_statements.read_whole(session.connection(), statements) == {}

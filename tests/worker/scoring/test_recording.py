@@ -17,7 +17,7 @@ from scorer.lifecycle import Queue
 from scorer.submissions import outcomes
 from tests.api.conftest import Service
 from tests.api.unusable_store import unusable_folder
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.lost_acknowledgement import lost_acknowledgement
 from worker import dispatch
 from worker.dispatch import run_next
@@ -36,7 +36,7 @@ def slug(service: Service) -> str:
 @pytest.fixture
 def checked(service: Service, slug: str) -> str:
     """The id of an entry that waits for its public score."""
-    answer = service.submit("ada", slug, zip_of(noise_images(10)))
+    answer = service.submit("ada", slug, make_zip(noise_images(10)))
     assert run_next(service.context, Queue.CHECK)
     entry: str = answer.json()["id"]
     return entry
@@ -55,7 +55,7 @@ def impatient(service: Service) -> Iterator[None]:
     event.remove(engine, "begin", set_timeout)
 
 
-def state_of(service: Service, entry: str) -> tuple[str, int, list[int]]:
+def load_entry_state(service: Service, entry: str) -> tuple[str, int, list[int]]:
     """The entry's status, the number of measurements, and the attempts of its finished scoring jobs."""
     with service.context.sessions() as session:
         submission = session.query(Submission).filter_by(id=entry).one()
@@ -80,7 +80,7 @@ def test_recording_waits_until_a_lock_is_free(
         with impatient(service):
             assert run_next(service.context, Queue.SCORE)
     assert pauses == list(recording.RETRY_SECONDS[:MAX_TRIES])
-    assert state_of(service, checked) == ("scored", 1, [1])
+    assert load_entry_state(service, checked) == ("scored", 1, [1])
 
 
 def test_recording_waits_until_the_database_accepts_writes(
@@ -99,7 +99,7 @@ def test_recording_waits_until_the_database_accepts_writes(
     monkeypatch.setattr("worker.runtime.recording.sleep", pauses.append)
     assert run_next(service.context, Queue.SCORE)
     assert pauses == list(recording.RETRY_SECONDS[:MAX_TRIES])
-    assert state_of(service, checked) == ("scored", 1, [1])
+    assert load_entry_state(service, checked) == ("scored", 1, [1])
 
 
 def test_a_commit_without_an_acknowledgement_is_recorded_once(
@@ -109,7 +109,7 @@ def test_a_commit_without_an_acknowledgement_is_recorded_once(
     with lost_acknowledgement(Measurement) as lost:
         assert run_next(service.context, Queue.SCORE)
     assert lost == ["measurements"]
-    assert state_of(service, checked) == ("scored", 1, [1])
+    assert load_entry_state(service, checked) == ("scored", 1, [1])
 
 
 def test_a_long_database_outage_costs_an_attempt(
@@ -119,7 +119,7 @@ def test_a_long_database_outage_costs_an_attempt(
     with service.context.sessions.begin() as publishing, impatient(service):
         competitions.lock_competition(publishing, slug, share=False)
         assert run_next(service.context, Queue.SCORE)
-    assert state_of(service, checked) == ("queued", 0, [])
+    assert load_entry_state(service, checked) == ("queued", 0, [])
 
 
 def lost(*_: object, **__: object) -> None:
@@ -157,7 +157,7 @@ def test_only_unexpected_failures_have_a_traceback(
     service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: object, tracebacks: int
 ) -> None:
     slug = service.competition()
-    made = service.submit("ada", slug, zip_of(noise_images(9)))
+    made = service.submit("ada", slug, make_zip(noise_images(9)))
     assert made.status_code == 202
     monkeypatch.setitem(dispatch.JOB_FUNCTIONS, Queue.CHECK, fault)
     caplog.set_level(logging.INFO)
@@ -173,7 +173,7 @@ def test_a_heartbeat_without_database_is_one_line(
     monkeypatch.setattr(Heartbeat, "_beat", lost)
     beats = iter([False, True])
     slug = service.competition()
-    assert service.submit("ada", slug, zip_of(noise_images(9))).status_code == 202
+    assert service.submit("ada", slug, make_zip(noise_images(9))).status_code == 202
 
     def beat_once(_context: object, _claim: object, heartbeat: Heartbeat) -> None:
         monkeypatch.setattr(heartbeat._end, "wait", lambda _seconds: next(beats))

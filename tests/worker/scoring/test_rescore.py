@@ -20,9 +20,9 @@ from scorer.errors import Conflict, KennelError, NotFound, Unavailable
 from scorer.extractors import ExtractorOptions
 from scorer.submissions.files import stored_zip
 from tests.api.conftest import Service
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.conftest import addresses
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from worker.runtime.heartbeat import Heartbeat
 from worker.scoring.rescore import RepeatedMeasurement, options_from, rescore
 from worker.scoring.verify import ComparisonOutcome
@@ -33,11 +33,11 @@ def scored_entry(service: Service) -> str:
     return str(service.scored("ada", service.competition(), noise_images(10))["id"])
 
 
-kept, service = kept_fixtures(scored_entry)
+kept, service = cached_fixtures(scored_entry)
 
 
 @pytest.fixture
-def entry(kept: KeptState[str]) -> str:
+def entry(kept: CachedState[str]) -> str:
     """The id of the scored entry."""
     return kept.result
 
@@ -54,14 +54,14 @@ def refusal(service: Service, submission_id: str) -> KennelError:
     return error.value
 
 
-def row_of(service: Service, submission_id: str) -> Submission:
+def load_submission(service: Service, submission_id: str) -> Submission:
     with service.context.sessions() as session:
         submission = submissions.submission_by_id(session, submission_id)
     assert submission is not None
     return submission
 
 
-def artifact_of(service: Service, submission_id: str) -> str:
+def find_artifact(service: Service, submission_id: str) -> str:
     """The key of the public measurement's distances."""
     key = newest(service, submission_id).artifact_key
     assert key is not None
@@ -70,15 +70,15 @@ def artifact_of(service: Service, submission_id: str) -> str:
 
 def newest(service: Service, submission_id: str) -> Measurement:
     """The public measurement that counts."""
-    submission = row_of(service, submission_id)
+    submission = load_submission(service, submission_id)
     with service.context.sessions() as session:
-        track = competitions.tracks_of(session, submission.competition_id)["public"]
+        track = competitions.load_tracks(session, submission.competition_id)["public"]
         measurement = submissions.newest_measurement(session, submission.ref, track.id)
     assert measurement is not None
     return measurement
 
 
-def values_of(row: Job | Measurement) -> dict[str, Any]:
+def list_column_values(row: Job | Measurement) -> dict[str, Any]:
     """All columns except the id."""
     return {column.name: getattr(row, column.name) for column in row.__table__.columns if column.name != "id"}
 
@@ -88,10 +88,10 @@ def falsify(service: Service, submission_id: str, recorded: Mapping[str, Any] | 
     true = newest(service, submission_id)
     with service.context.sessions.begin() as session:
         done = session.get_one(Job, true.job_id)
-        job = Job(**values_of(done))
+        job = Job(**list_column_values(done))
         session.add(job)
         session.flush()
-        values = values_of(true) | {"job_id": job.id, "provenance": true.provenance | dict(recorded or {})}
+        values = list_column_values(true) | {"job_id": job.id, "provenance": true.provenance | dict(recorded or {})}
         session.add(Measurement(**(values | changes)))
 
 
@@ -110,7 +110,7 @@ def test_both_tracks_are_exactly_equal(service: Service, entry: str) -> None:
 
 def test_a_provenance_has_everything_that_a_rescore_needs(service: Service, entry: str) -> None:
     provenance = newest(service, entry).provenance
-    assert provenance["zip_sha256"] == row_of(service, entry).sha256
+    assert provenance["zip_sha256"] == load_submission(service, entry).sha256
     assert provenance["blas_threads"] >= 1
     for name in ("extractor", "weights_sha256", "device", "batch_size", "precision", "reference", "bottleneck"):
         assert provenance[name], name
@@ -179,7 +179,7 @@ def test_a_difference_in_the_last_bit_is_reported(service: Service, entry: str) 
 
 
 def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
-    key = artifact_of(service, entry)
+    key = find_artifact(service, entry)
     with np.load(io.BytesIO(service.context.blobs.read(key))) as arrays:
         distance, index = arrays["distance"], arrays["index"]
     index[3] += 1
@@ -193,13 +193,13 @@ def test_a_false_neighbour_is_found(service: Service, entry: str) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"no arrays", b"PK\x05\x06" + bytes(18)])
 def test_damaged_distances_are_one_sentence(service: Service, entry: str, damage: bytes) -> None:
-    service.context.blobs.write(artifact_of(service, entry), damage)
+    service.context.blobs.write(find_artifact(service, entry), damage)
     assert refusal(service, entry).slug == "unreadable-artifact"
 
 
 def test_another_zip_is_refused(service: Service, entry: str) -> None:
-    submission = row_of(service, entry)
-    service.context.blobs.write(stored_zip(submission).key, zip_of(noise_images(11)))
+    submission = load_submission(service, entry)
+    service.context.blobs.write(stored_zip(submission).key, make_zip(noise_images(11)))
     error = refusal(service, entry)
     assert isinstance(error, Conflict)
     assert error.slug == "other-zip"
@@ -256,7 +256,7 @@ def test_a_missing_reference_is_one_sentence(service: Service, entry: str) -> No
 
 def test_an_entry_without_measurements_is_one_sentence(service: Service) -> None:
     slug = service.competition()
-    waiting = service.submit("ada", slug, zip_of(noise_images(10))).json()["id"]
+    waiting = service.submit("ada", slug, make_zip(noise_images(10))).json()["id"]
     assert refusal(service, waiting).slug == "not-measured"
     assert isinstance(refusal(service, "nobody"), NotFound)
 
@@ -328,7 +328,7 @@ def test_the_command_finds_the_service_from_the_environment(
     public = report["tracks"][0]
     assert (public["track"], public["extractor"], public["verdict"]) == ("public", "tiny@1", "equal, bit for bit")
     assert (public["fid"], public["relative"], public["images_that_differ"]) == (public["recorded"]["fid"], 0, 0)
-    service.context.blobs.write(stored_zip(row_of(service, entry)).key, b"another")
+    service.context.blobs.write(stored_zip(load_submission(service, entry)).key, b"another")
     status, out, err = run(monkeypatch, capsys, "rescore", entry)
     assert (status, out) == (1, "")
     assert err.startswith(f"The stored zip of {entry} is not the uploaded one")

@@ -14,9 +14,9 @@ from scorer.errors import Unavailable
 from scorer.jobs import leases, retries, sweeps
 from scorer.lifecycle import Queue
 from tests.api.conftest import Service
-from tests.api.kept_state import KeptState, kept_fixtures
+from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.unusable_store import unusable_folder
-from tests.factories import let_time_pass, noise_images, zip_of
+from tests.factories import let_time_pass, make_zip, noise_images
 from tests.worker.scoring.worker_process import PATIENCE, worker_process
 from worker.dispatch import run_next
 from worker.maintenance.sweeper import sweep_once
@@ -36,17 +36,17 @@ def checked_entries(service: Service) -> list[str]:
     slug = service.competition()
     entries = []
     for seed, who in enumerate(["ada", "bob", "eve", "ada", "bob"]):
-        entries.append(service.submit(who, slug, zip_of(noise_images(10 + seed))).json()["id"])
+        entries.append(service.submit(who, slug, make_zip(noise_images(10 + seed))).json()["id"])
     while run_next(service.context, Queue.CHECK):
         pass
     return entries
 
 
-kept, service = kept_fixtures(checked_entries)
+kept, service = cached_fixtures(checked_entries)
 
 
 @pytest.fixture
-def checked(kept: KeptState[list[str]]) -> list[str]:
+def checked(kept: CachedState[list[str]]) -> list[str]:
     """The ids of the checked entries."""
     return kept.result
 

@@ -17,7 +17,7 @@ from scorer.db.tables import ComparedDistance, Job, Measurement, Publication, Th
 from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service
 from tests.api.tuning.tuning_acts import label, near
-from tests.factories import noise_images, zip_of
+from tests.factories import make_zip, noise_images
 from tests.http_server import serve
 from tests.worker.substitute_extractor import OTHER, substitute_extractor
 from worker.dispatch import run_next
@@ -43,7 +43,7 @@ def choose(service: Service, slug: str, extractor: str = OTHER, **more: Any) -> 
     return service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
 
 
-def slug_of(answer: Any) -> str:
+def read_slug(answer: Any) -> str:
     return str(answer.json()["type"]).rpartition(":")[2]
 
 
@@ -54,11 +54,11 @@ def label_early(service: Service, entry: Any, name: str) -> None:
 
 def refuse(service: Service, slug: str) -> None:
     """Check the comparisons and choices that are refused, and the refused roles."""
-    assert (compare(service, slug, OTHER).status_code, slug_of(compare(service, slug, OTHER))) == (409, "no-labels")
-    assert slug_of(compare(service, slug, "tiny")) == "no-candidates"
-    assert slug_of(compare(service, slug, "resnet")) == "unknown-extractor"
-    assert slug_of(choose(service, slug)) == "not-prepared"
-    assert slug_of(choose(service, slug, "tiny")) == "no-change"
+    assert (compare(service, slug, OTHER).status_code, read_slug(compare(service, slug, OTHER))) == (409, "no-labels")
+    assert read_slug(compare(service, slug, "tiny")) == "no-candidates"
+    assert read_slug(compare(service, slug, "resnet")) == "unknown-extractor"
+    assert read_slug(choose(service, slug)) == "not-prepared"
+    assert read_slug(choose(service, slug, "tiny")) == "no-change"
     for who, status in (("ada", 403), (None, 401)):
         assert service.call(who, "GET", f"/competitions/{slug}/private-extractor").status_code == status
         body = {"extractors": [OTHER]}
@@ -81,7 +81,7 @@ def compared(service: Service, slug: str, entries: list[Any]) -> Any:
     assert [(extractor["extractor"], extractor["state"]) for extractor in begun.json()["extractors"]] == [
         ("tiny@1", "done"), (OTHER, "preparing"),
     ]  # fmt: skip
-    assert slug_of(choose(service, slug)) == "not-prepared"
+    assert read_slug(choose(service, slug)) == "not-prepared"
     service.run_jobs()
     comparison = private_extractor(service, slug)["comparison"]
     assert (comparison["memorising"], comparison["legitimate"], comparison["early_labels"]) == (1, 2, 1)
@@ -132,7 +132,7 @@ def test_a_compared_extractor_can_become_the_private_one(service: Service) -> No
     refuse(service, slug)
     other = compared(service, slug, entries)
     # A waiting private job of the former track is cancelled. One entry is scored in between.
-    service.submit("eve", slug, zip_of(noise_images(13)))
+    service.submit("eve", slug, make_zip(noise_images(13)))
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.SCORE)
     before = service.call("organizer", "GET", f"/competitions/{slug}/leaderboard?track=private").json()
@@ -187,7 +187,7 @@ def test_public_scores_precede_comparisons(service: Service, monkeypatch: pytest
     label(service, slug, entry, "aug")
     assert compare(service, slug, OTHER).status_code == 202
     assert run_next(service.context, Queue.PREPARE)
-    service.submit("bob", slug, zip_of(noise_images(11)))
+    service.submit("bob", slug, make_zip(noise_images(11)))
     assert run_next(service.context, Queue.CHECK)
     assert run_next(service.context, Queue.COMPARE)
     bob = service.call("organizer", "GET", f"/competitions/{slug}/submissions").json()["submissions"][0]
@@ -197,7 +197,7 @@ def test_public_scores_precede_comparisons(service: Service, monkeypatch: pytest
     def interrupted(*args: Any, **options: Any) -> Any:
         monkeypatch.setattr("worker.scoring.score.load_prepared", load_prepared)
         monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
-        service.submit("eve", slug, zip_of(noise_images(12)))
+        service.submit("eve", slug, make_zip(noise_images(12)))
         assert run_next(service.context, Queue.CHECK)
         return load_prepared(*args, **options)
 
@@ -222,7 +222,7 @@ def test_without_held_out_images_an_organizer_must_choose_tau(service: Service) 
         track = next(row for row in session.query(Track).filter_by(kind="private"))
         assert track.preparation is not None
         track.preparation.held_out_distance = None
-    assert slug_of(choose(service, slug, "tiny")) == "no-held-out-distance"
+    assert read_slug(choose(service, slug, "tiny")) == "no-held-out-distance"
     with serve(service.app) as url:
 
         def kennel(*words: str) -> str:
@@ -266,4 +266,4 @@ def test_without_held_out_images_an_organizer_must_choose_tau(service: Service) 
                 created_at=datetime.now(UTC),
             )
         )
-    assert slug_of(choose(service, slug)) == "published"
+    assert read_slug(choose(service, slug)) == "published"

@@ -22,7 +22,7 @@ Provisional = Annotated[
     bool, typer.Option("--provisional", help="The provisional board, against which teams can appeal.")
 ]
 After = Annotated[str, typer.Option(help="The version that `checklist` printed; fails if the board has changed since.")]
-Told = Annotated[str, typer.Option(help="Reason (shown to all participants).")]
+PublicReason = Annotated[str, typer.Option(help="Reason (shown to all participants).")]
 Handle = Annotated[str, typer.Argument(help="The person's handle.")]
 ALLOWLIST_COLUMNS = columns("who", "invited by=invited_by", "invited at=invited_at")
 NOBODY = "Nobody is invited yet."
@@ -105,7 +105,7 @@ def checklist(admin: AdminClient, competition: Slug, provisional: Provisional = 
 def publish(
     admin: AdminClient,
     competition: Slug,
-    reason: Told,
+    reason: PublicReason,
     override: Annotated[str, typer.Option(help="Why you publish the board with open points, for the audit log.")] = "",
     provisional: Provisional = False,
     after: After = "",
@@ -121,7 +121,7 @@ def publish(
 
 @answers(app)
 def withdraw(
-    admin: AdminClient, competition: Slug, reason: Told, provisional: Provisional = False, after: After = ""
+    admin: AdminClient, competition: Slug, reason: PublicReason, provisional: Provisional = False, after: After = ""
 ) -> Answer:
     """Withdraw the published board."""
     final = not provisional

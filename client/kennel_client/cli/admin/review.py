@@ -5,7 +5,18 @@ from typing import Annotated, Literal, cast
 import typer
 
 from kennel_client.admin import Intent, Label, QueueState, RulingKind
-from kennel_client.cli.output import IDS, AdminClient, Answer, EntryId, Listing, Slug, Told, View, answers, columns
+from kennel_client.cli.output import (
+    IDS,
+    AdminClient,
+    Answer,
+    EntryId,
+    Listing,
+    Slug,
+    TeamReason,
+    View,
+    answers,
+    columns,
+)
 
 app, rulings, rebuttals = typer.Typer(), typer.Typer(), typer.Typer()
 LabelArgument = Annotated[Label, typer.Argument(help="How the entry was made.")]
@@ -109,7 +120,7 @@ def create_ruling(
     admin: AdminClient,
     submission: EntryId,
     kind: RulingArgument,
-    reason: Told,
+    reason: TeamReason,
     memorising: Annotated[
         bool | None,
         typer.Option(help="Whether the label `other` counts as memorising when tau is chosen. Default: no change."),

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kennel_client.cli.admin.review import RulingArgument
-from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, Told, answers, columns
+from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, TeamReason, answers, columns
 
 app = typer.Typer()
 TeamId = Annotated[int, typer.Argument(help="The team's number, as in `list`.")]
@@ -43,7 +43,7 @@ def messages(admin: AdminClient, competition: Slug, team: TeamId) -> Listing:
 
 
 @answers(app)
-def rule(admin: AdminClient, competition: Slug, team: TeamId, kind: RulingArgument, reason: Told) -> Answer:
+def rule(admin: AdminClient, competition: Slug, team: TeamId, kind: RulingArgument, reason: TeamReason) -> Answer:
     """Rule on all scored entries of a team."""
     made = admin.rulings.rule_team(competition, team, kind, reason=reason)
     return Answer(made, f"{len(made)} {'entry' if len(made) == 1 else 'entries'}: {kind}.")

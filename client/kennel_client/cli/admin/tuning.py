@@ -138,11 +138,11 @@ def _comparison_progress(extractor: View) -> str:
 
 
 def _compared_text(compared: View) -> str:
-    said = compared["error"] or compared["lacks"]
+    details = compared["error"] or compared["lacks"]
     if compared["choice"]:
-        said = ", ".join(f"{name} {value}" for name, value in compared["choice"].items())
+        details = ", ".join(f"{name} {value}" for name, value in compared["choice"].items())
     return f"{compared['extractor']}: {compared['state']}, {compared['measured']:,} measured" + (
-        f"; {said}" if said else ""
+        f"; {details}" if details else ""
     )
 
 

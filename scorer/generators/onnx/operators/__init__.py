@@ -5,12 +5,12 @@ of that size is allocated.
 """
 
 from scorer.generators.onnx.operators.elementwise import ELEMENTWISE
-from scorer.generators.onnx.operators.linear import LINEAR, operations_of
+from scorer.generators.onnx.operators.linear import LINEAR, count_operations
 from scorer.generators.onnx.operators.normalisation import NORMALISING
 from scorer.generators.onnx.operators.operator import Operator
 from scorer.generators.onnx.operators.reshaping import ARRANGING
 from scorer.generators.onnx.operators.resize import RESIZING
 
-__all__ = ["OPERATORS", "Operator", "operations_of"]
+__all__ = ["OPERATORS", "Operator", "count_operations"]
 
 OPERATORS: dict[str, Operator] = dict(sorted((ARRANGING | ELEMENTWISE | LINEAR | NORMALISING | RESIZING).items()))

@@ -110,7 +110,7 @@ def _as_torch(pads: Sequence[tuple[int, int]]) -> list[int]:
     return [side for both in reversed(pads) for side in both]
 
 
-def operations_of(node: Node, inputs: Sequence[Tensor | None], output: Tensor) -> int:
+def count_operations(node: Node, inputs: Sequence[Tensor | None], output: Tensor) -> int:
     """Multiplications and additions of a node, from shapes alone; 0 for operators with a negligible cost."""
     if node.kind == "Resize":
         return 2 * output.numel() * sum(output.shape[2:])

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from scorer.generators.onnx.graph import Node
 from scorer.generators.onnx.operators.linear import each_axis
-from scorer.generators.onnx.operators.operator import Operator, axis_of, integers
+from scorer.generators.onnx.operators.operator import Operator, integers, resolve_axis
 
 
 def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
@@ -24,7 +24,7 @@ def _instance(node: Node, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
 
 
 def _layer(node: Node, x: Tensor, scale: Tensor, bias: Tensor | None = None) -> Tensor:
-    axes = tuple(range(axis_of(node, node.integer("axis", -1), x.ndim), x.ndim))
+    axes = tuple(range(resolve_axis(node, node.integer("axis", -1), x.ndim), x.ndim))
     scaled = _standard(x, axes, node.number("epsilon", 1e-5)) * scale
     return scaled if bias is None else scaled + bias
 
@@ -63,7 +63,7 @@ def _global_average(_: Node, x: Tensor) -> Tensor:
 
 def _along_axis(run: Callable[[Tensor, int], Tensor]) -> Operator:
     """The operator of a function along the axis of the attribute ``axis``."""
-    return Operator(lambda node, x: run(x, axis_of(node, node.integer("axis", -1), x.ndim)))
+    return Operator(lambda node, x: run(x, resolve_axis(node, node.integer("axis", -1), x.ndim)))
 
 
 def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Operator:
@@ -76,7 +76,7 @@ def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Opera
         named = node.integers("axes") if axes is None else integers(node, axes)
         if not named and node.integer("noop_with_empty_axes", 0):
             raise node.refusal("unsupported-form", "has noop_with_empty_axes, which Kennel does not read.")
-        over = tuple(axis_of(node, axis, x.ndim) for axis in named or range(x.ndim))
+        over = tuple(resolve_axis(node, axis, x.ndim) for axis in named or range(x.ndim))
         return reduce(x, over, bool(node.integer("keepdims", 1)))
 
     return Operator(run, (1,))

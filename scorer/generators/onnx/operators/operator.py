@@ -45,7 +45,7 @@ def numbers(node: Node, tensor: Tensor) -> tuple[float, ...]:
     return tuple(tensor.reshape(-1).tolist())
 
 
-def axis_of(node: Node, axis: int, rank: int) -> int:
+def resolve_axis(node: Node, axis: int, rank: int) -> int:
     """The axis counted from the front; ``bad-node`` if it does not exist."""
     if not -rank <= axis < max(rank, 1):
         raise node.refusal("bad-node", f"uses axis {axis} of a tensor with {rank} axes.")

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from scorer.generators.onnx.graph import Node
-from scorer.generators.onnx.operators.operator import Operator, axis_of, integers, numbers, stored_tensor
+from scorer.generators.onnx.operators.operator import Operator, integers, numbers, resolve_axis, stored_tensor
 
 _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
@@ -33,7 +33,7 @@ def _transpose(node: Node, x: Tensor) -> Tensor:
 
 def _squeeze(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
     over = [i for i in range(x.ndim) if x.shape[i] == 1] if axes is None else integers(node, axes)
-    gone = {axis_of(node, axis, x.ndim) for axis in over}
+    gone = {resolve_axis(node, axis, x.ndim) for axis in over}
     if any(x.shape[axis] != 1 for axis in gone):
         raise node.refusal("bad-node", "removes an axis that is longer than 1.")
     return x.reshape([side for i, side in enumerate(x.shape) if i not in gone])
@@ -42,17 +42,17 @@ def _squeeze(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
 def _unsqueeze(node: Node, x: Tensor, axes: Tensor) -> Tensor:
     named = integers(node, axes)
     rank = x.ndim + len(named)
-    new = {axis_of(node, axis, rank) for axis in named}
+    new = {resolve_axis(node, axis, rank) for axis in named}
     sides = iter(x.shape)
     return x.reshape([1 if i in new else next(sides) for i in range(rank)])
 
 
 def _concat(node: Node, *parts: Tensor) -> Tensor:
-    return torch.cat(parts, axis_of(node, node.integer("axis", 0), parts[0].ndim))
+    return torch.cat(parts, resolve_axis(node, node.integer("axis", 0), parts[0].ndim))
 
 
 def _split(node: Node, x: Tensor, sizes: Tensor | None = None) -> tuple[Tensor, ...]:
-    axis = axis_of(node, node.integer("axis", 0), x.ndim)
+    axis = resolve_axis(node, node.integer("axis", 0), x.ndim)
     if sizes is not None:
         return torch.split(x, list(integers(node, sizes)), axis)
     count = node.integer("num_outputs", len(node.outputs))
@@ -66,7 +66,7 @@ def _slice(
     over = tuple(range(len(first))) if axes is None else integers(node, axes)
     by = (1,) * len(first) if steps is None else integers(node, steps)
     for start, end, axis, step in zip(first, last, over, by, strict=True):
-        axis = axis_of(node, axis, x.ndim)  # noqa: PLW2901 - the same axis, counted from the front
+        axis = resolve_axis(node, axis, x.ndim)  # noqa: PLW2901 - the same axis, counted from the front
         taken = range(*slice(start, end, step).indices(x.shape[axis]))
         if step > 0:
             x = x[(slice(None),) * axis + (slice(taken.start, max(taken.start, taken.stop), step),)]
@@ -76,7 +76,7 @@ def _slice(
 
 
 def _gather(node: Node, x: Tensor, places: Tensor) -> Tensor:
-    axis = axis_of(node, node.integer("axis", 0), x.ndim)
+    axis = resolve_axis(node, node.integer("axis", 0), x.ndim)
     places = torch.where(places < 0, places + x.shape[axis], places)
     taken = x.index_select(axis, places.reshape(-1))
     return taken.reshape((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
@@ -134,7 +134,7 @@ def _pad(node: Node, x: Tensor, pads: Tensor, value: Tensor | None = None, axes:
     mode = node.text("mode", "constant")
     if mode not in _PAD_MODES:
         raise node.refusal("unsupported-form", f"pads with the mode '{mode[:20]}', which Kennel does not read.")
-    over = [axis_of(node, axis, x.ndim) for axis in (range(x.ndim) if axes is None else integers(node, axes))]
+    over = [resolve_axis(node, axis, x.ndim) for axis in (range(x.ndim) if axes is None else integers(node, axes))]
     widths = integers(node, pads)
     sides = {axis: (widths[i], widths[i + len(over)]) for i, axis in enumerate(over)}
     both = [side for axis in reversed(range(x.ndim)) for side in sides.get(axis, (0, 0))]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scorer.generators.onnx.graph import Node
-from scorer.generators.onnx.operators.operator import Operator, axis_of, integers, numbers
+from scorer.generators.onnx.operators.operator import Operator, integers, numbers, resolve_axis
 
 _ROUNDINGS: dict[str, Callable[[float], int]] = {
     "round_prefer_floor": lambda x: math.ceil(x - 0.5),
@@ -31,7 +31,7 @@ def _resize(
     node: Node, x: Tensor, _: Tensor | None = None, scales: Tensor | None = None, sizes: Tensor | None = None
 ) -> Tensor:
     _refuse_unread(node)
-    axes = [axis_of(node, axis, x.ndim) for axis in node.integers("axes") or range(x.ndim)]
+    axes = [resolve_axis(node, axis, x.ndim) for axis in node.integers("axes") or range(x.ndim)]
     by_size = sizes is not None and sizes.numel() > 0
     if by_size and sizes is not None:
         wanted = integers(node, sizes)

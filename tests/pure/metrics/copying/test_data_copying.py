@@ -214,14 +214,14 @@ def test_a_reference_can_be_stored_in_a_file(reference: CopyingReference) -> Non
     assert (one.cells, one.overall) == (other.cells, other.overall)
 
 
-def values_of(own: Matrix, reference: CopyingReference, scope: Any) -> tuple[list[float], DataCopying]:
+def compute_with_shares(own: Matrix, reference: CopyingReference, scope: Any) -> tuple[list[float], DataCopying]:
     shares: list[float] = []
     return shares, data_copying(own, reference, scope=scope, progress=shares.append)
 
 
 @pytest.mark.parametrize("scope", ["global", "authors"])
 def test_progress_rises_to_one(reference: CopyingReference, scope: Any) -> None:
-    shares, _ = values_of(points(9, 3000), reference, scope)
+    shares, _ = compute_with_shares(points(9, 3000), reference, scope)
     assert shares == sorted(shares)
     assert 0.0 < shares[0] < shares[-1] == 1.0
 

@@ -23,14 +23,14 @@ from tests.factories import noise_images
 Images = NDArray[np.uint8]
 
 
-def hashes_of(images: Images) -> ImageHashes:
+def compute_hashes(images: Images) -> ImageHashes:
     return ImageHashes.of(hash_pixels(images), hash_pixels(mirror_images(images)), perceptual_hashes(images))
 
 
 def test_hashes_stay_equal_to_stored_ones() -> None:
     """New hashes are compared with hashes that were stored years ago."""
     images = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), dtype=np.uint8)
-    found = hashlib.sha256(np.ascontiguousarray(hashes_of(images).array).tobytes()).hexdigest()
+    found = hashlib.sha256(np.ascontiguousarray(compute_hashes(images).array).tobytes()).hexdigest()
     expected = "96dcd8d11d3f3871f052220dad48dfe41856e6d2b53f5a1e3e16c6fbb9c9ea00"
     assert found == expected, "store the image-hashes/ blobs under another address, and rehash all entries"
 
@@ -86,7 +86,7 @@ def test_two_entries_of_one_generator_share_30_percent() -> None:
     other[:20] = own[20:40]
     other[20:40] = mirror_images(own[40:60])
     other[40:60] = np.clip(own[60:80].astype(int) + 3, 0, 255)
-    comparison = compared(hashes_of(own), [(1, hashes_of(stranger)), (2, hashes_of(other))])
+    comparison = compared(compute_hashes(own), [(1, compute_hashes(stranger)), (2, compute_hashes(other))])
     assert list(comparison.shared) == [1], "the unrelated entry shares nothing"
     assert comparison.compared == 2
     shared = comparison.shared[1]
@@ -139,5 +139,5 @@ def test_images_without_a_hash_are_near_no_image() -> None:
     """Images of one colour have no perceptual hash. Equal ones are still found."""
     own = np.stack([np.full((64, 64, 3), grey, np.uint8) for grey in range(100)])
     other = own[::-1] + np.uint8(1)
-    shared = compared(hashes_of(own), [(1, hashes_of(other))]).shared[0]
+    shared = compared(compute_hashes(own), [(1, compute_hashes(other))]).shared[0]
     assert len(shared) == shared.equal == 99

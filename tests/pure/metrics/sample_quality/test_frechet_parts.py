@@ -22,7 +22,7 @@ def rows(seed: int, count: int, dimension: int, *, decay: float) -> Rows:
     return np.asarray(random.standard_normal((count, dimension)) * scale @ axes + 3.0)
 
 
-def parts_of(count: int, sizes: tuple[int, ...]) -> list[NDArray[np.int64]]:
+def draw_parts(count: int, sizes: tuple[int, ...]) -> list[NDArray[np.int64]]:
     random = np.random.default_rng(5)
     return [np.sort(random.choice(count, size, replace=False)) for size in sizes]
 
@@ -36,7 +36,7 @@ def spread(features: Rows, reference: Statistics) -> float:
 def test_distances_match_those_of_the_parts_alone(decay: float, precision: Any) -> None:
     features, reference = rows(1, 500, 40, decay=decay).astype(precision), statistics_of(rows(2, 700, 40, decay=decay))
     distances = PartDistances(features, reference)
-    for part in parts_of(500, (100, 249, 251, 400, 500)):
+    for part in draw_parts(500, (100, 249, 251, 400, 500)):
         expected = frechet_distance(statistics_of(features[part]), reference)
         assert abs(distances.distance(part) - expected) <= 1e-9 * spread(features[part], reference)
 

@@ -21,7 +21,7 @@ def rows(seed: int, count: int, dimension: int, scale: float = 1.0, shift: float
     return np.asarray(scale * (random.exponential(1.0, (count, dimension)) - 1.0) @ mixing + shift)
 
 
-def error_of(features: NDArray[Any], reference: NDArray[Any]) -> float:
+def compute_error(features: NDArray[Any], reference: NDArray[Any]) -> float:
     error = frechet_standard_error(features, statistics_of(reference))
     assert error is not None
     return error
@@ -36,7 +36,7 @@ def by_differences(features: Matrix, reference: Statistics) -> float:
     step = 1e-6
     rest = np.asarray(statistics_of(features).factor) / np.sqrt(count)
 
-    def with_more_of(row: int, more: float) -> float:
+    def frechet_with_weight(row: int, more: float) -> float:
         weights = np.full(count, (1.0 - more) / count)
         weights[row] += more
         mean = weights @ features
@@ -44,7 +44,9 @@ def by_differences(features: Matrix, reference: Statistics) -> float:
         factor = np.hstack([centred.T, rest])
         return frechet_distance(Statistics(mean, factor @ factor.T, count, factor), reference)
 
-    influence = [(with_more_of(row, step) - with_more_of(row, -step)) / (2.0 * step) for row in range(count)]
+    influence = [
+        (frechet_with_weight(row, step) - frechet_with_weight(row, -step)) / (2.0 * step) for row in range(count)
+    ]
     return float(np.std(influence, ddof=1) / np.sqrt(count))
 
 
@@ -56,7 +58,7 @@ def test_one_dimension_has_a_closed_form() -> None:
     centred = (features - features.mean())[:, 0]
     ratio = reference.std(ddof=1) / features.std(ddof=1)
     influence = 2.0 * (features.mean() - reference.mean()) * centred + (1.0 - ratio) * centred**2
-    assert error_of(features, reference) == pytest.approx(influence.std(ddof=1) / np.sqrt(50), rel=1e-12)
+    assert compute_error(features, reference) == pytest.approx(influence.std(ddof=1) / np.sqrt(50), rel=1e-12)
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.3, 0.0), (1.0, 0.5), (0.8, 0.2)])
@@ -80,20 +82,20 @@ def test_the_error_matches_the_spread_over_independent_samples(scale: float, shi
 def test_repeating_every_image_four_times_halves_the_error() -> None:
     features = rows(5, 200, 5, 1.2)
     reference = rows(6, 300, 5)
-    single = error_of(features, reference)
-    assert error_of(np.tile(features, (4, 1)), reference) == pytest.approx(single / 2.0, rel=0.01)
+    single = compute_error(features, reference)
+    assert compute_error(np.tile(features, (4, 1)), reference) == pytest.approx(single / 2.0, rel=0.01)
 
 
 def test_order_rotation_and_shift_do_not_matter_and_scale_is_squared() -> None:
     random = np.random.default_rng(7)
     features = rows(8, 150, 6, 1.2, 0.1)
     reference = rows(9, 200, 6)
-    error = error_of(features, reference)
+    error = compute_error(features, reference)
     rotation = np.linalg.qr(random.standard_normal((6, 6)))[0]
-    assert error_of(random.permutation(features), reference) == pytest.approx(error, rel=1e-10)
-    assert error_of(features @ rotation, reference @ rotation) == pytest.approx(error, rel=1e-10)
-    assert error_of(features + 7.0, reference + 7.0) == pytest.approx(error, rel=1e-10)
-    assert error_of(3.0 * features, 3.0 * reference) == pytest.approx(9.0 * error, rel=1e-10)
+    assert compute_error(random.permutation(features), reference) == pytest.approx(error, rel=1e-10)
+    assert compute_error(features @ rotation, reference @ rotation) == pytest.approx(error, rel=1e-10)
+    assert compute_error(features + 7.0, reference + 7.0) == pytest.approx(error, rel=1e-10)
+    assert compute_error(3.0 * features, 3.0 * reference) == pytest.approx(9.0 * error, rel=1e-10)
 
 
 @pytest.mark.parametrize("silent_in", ["generated", "reference", "both"])
@@ -105,9 +107,9 @@ def test_features_that_are_always_zero(silent_in: str) -> None:
     noisy = 0.3 * rows(12, 300, 2)
     wide = np.hstack([features, noisy if silent_in == "reference" else silent])
     other = np.hstack([reference, noisy if silent_in == "generated" else silent])
-    error = error_of(wide, other)
+    error = compute_error(wide, other)
     if silent_in == "both":
-        assert error == pytest.approx(error_of(features, reference), rel=1e-10)
+        assert error == pytest.approx(compute_error(features, reference), rel=1e-10)
     assert error == pytest.approx(by_differences(wide, statistics_of(other)), rel=1e-6)
 
 
@@ -115,13 +117,13 @@ def test_a_reference_with_fewer_images_than_features() -> None:
     features = rows(13, 300, 8, 1.3)
     reference = rows(14, 6, 8)
     expected = by_differences(features, statistics_of(reference))
-    assert error_of(features, reference) == pytest.approx(expected, rel=1e-6)
+    assert compute_error(features, reference) == pytest.approx(expected, rel=1e-6)
 
 
 def test_float32_features_are_computed_in_float64() -> None:
     features = rows(15, 100, 6).astype(np.float32)
     reference = rows(16, 100, 6)
-    assert error_of(features, reference) == error_of(features.astype(np.float64), reference)
+    assert compute_error(features, reference) == compute_error(features.astype(np.float64), reference)
 
 
 @pytest.mark.parametrize(("count", "known"), [(2, False), (8, False), (9, True)])

@@ -48,10 +48,10 @@ def test_the_test_matches_the_definition(seed: int, count: int, dimension: int) 
 
 def test_the_variance_matches_that_of_the_authors() -> None:
     sets = golden().generated, golden().training[:200], golden().held_out[:200]
-    ours = compared(*sets)
-    theirs = compared(*sets, authors=True)
-    assert ours.generated == theirs.generated
-    assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.2)
+    plain = compared(*sets)
+    authors_result = compared(*sets, authors=True)
+    assert plain.generated == authors_result.generated
+    assert plain.standard_error == pytest.approx(authors_result.standard_error, rel=0.2)
 
 
 def test_the_standard_error_matches_the_spread_over_independent_samples() -> None:
