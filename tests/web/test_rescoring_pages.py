@@ -9,9 +9,9 @@ from tests.web.html import Element, parse_html
 from tests.web.pages import HTML, enter, hidden, read
 from tests.worker.rescoring.campaigns import (
     assert_refused_while_published,
+    cached,
     campaign_acts,
     decide,
-    kept,
     replace_private_track,
     service,
     slug,
@@ -19,7 +19,7 @@ from tests.worker.rescoring.campaigns import (
 )
 from tests.worker.substitute_extractor import substitute_extractor
 
-__all__ = ["kept", "service", "slug", "substitute_extractor"]  # fixtures are found by their names here
+__all__ = ["cached", "service", "slug", "substitute_extractor"]  # fixtures are found by their names here
 
 
 def press(service: Service, page: Element, address: str, status: int, **fields: str) -> Any:

@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session
 from scorer.db.tables import Account, AuditEntry, Job, Rebuttal, Release, Review, Ruling, Submission, Team
 from scorer.import_export import release_tables
 from scorer.import_export.release_columns import TABLES
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
 from tests.api.import_export.files import content, release
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import make_zip, noise_images
 from worker.exports import data_release as release_job
 from worker.exports import parquet
@@ -96,12 +96,12 @@ def closed_competition(service: Service) -> str:
     return slug
 
 
-kept, service = cached_fixtures(closed_competition)
+cached, service = cached_fixtures(closed_competition)
 
 
 @pytest.fixture
-def slug(kept: CachedState[str]) -> str:
-    return kept.result
+def slug(cached: CachedState[str]) -> str:
+    return cached.result
 
 
 def test_a_release_has_the_tables_and_no_personal_data(service: Service, slug: str) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import noise_images
 
 SIZES = {"images": 3, "grids": 2, "side": 2, "wanted": 2}
@@ -25,12 +25,12 @@ def closed_competition(service: Service) -> str:
     return slug
 
 
-kept, service = cached_fixtures(closed_competition)
+cached, service = cached_fixtures(closed_competition)
 
 
 @pytest.fixture
-def slug(kept: CachedState[str]) -> str:
-    return kept.result
+def slug(cached: CachedState[str]) -> str:
+    return cached.result
 
 
 def study(service: Service, slug: str, **wanted: Any) -> Any:

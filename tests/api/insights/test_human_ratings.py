@@ -13,12 +13,12 @@ from PIL import Image
 from scorer.db.tables import Job, Rating, RatingItem, RatingStudy, Submission
 from tests.api.conftest import Service
 from tests.api.import_export.files import content, release
-from tests.api.insights.rating_studies import SIZES, Seat, invited, kept, read_study, service, slug, study
+from tests.api.insights.rating_studies import SIZES, Seat, cached, invited, read_study, service, slug, study
 from tests.factories import noise_images
 from worker.exports import rating_images
 from worker.runtime.preemption import Preempted
 
-__all__ = ["kept", "service", "slug"]  # pytest finds fixtures by their names in this module
+__all__ = ["cached", "service", "slug"]  # pytest finds fixtures by their names in this module
 
 
 def batch(service: Service, seat: Seat, kind: str = "realism", *, limit: int = 50) -> Any:

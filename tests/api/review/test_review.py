@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from scorer.db.tables import AuditEntry, ReviewClaim
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import API, Service, read_problem
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.review.reviewed_competition import ReviewedCompetition
 from tests.factories import NOTEBOOK, grainy, near_copies, noise_images
 
@@ -27,12 +27,12 @@ def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = cached_fixtures(competition_to_review)
+cached, service = cached_fixtures(competition_to_review)
 
 
 @pytest.fixture
-def reviewed(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
-    return ReviewedCompetition(service, *kept.result)
+def reviewed(service: Service, cached: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
+    return ReviewedCompetition(service, *cached.result)
 
 
 def test_the_queue_lists_entries_with_reasons(reviewed: ReviewedCompetition) -> None:

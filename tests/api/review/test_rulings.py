@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from scorer.db.tables import AuditEntry
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service, read_problem
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.review.reviewed_competition import ReviewedCompetition
 from tests.factories import near_copies, noise_images
 
@@ -26,12 +26,12 @@ def closed_competition(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = cached_fixtures(closed_competition)
+cached, service = cached_fixtures(closed_competition)
 
 
 @pytest.fixture
-def reviewed(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
-    return ReviewedCompetition(service, *kept.result)
+def reviewed(service: Service, cached: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
+    return ReviewedCompetition(service, *cached.result)
 
 
 def rule(reviewed: ReviewedCompetition, entry: str, kind: str, who: str = "organizer", **body: Any) -> Any:

@@ -11,8 +11,8 @@ from scorer.blobs import Blobs
 from scorer.db.tables import Job, Submission
 from scorer.errors import Conflict
 from scorer.lifecycle import Queue
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import noise_images
 from tests.web.pages import enter, read
 from worker.dispatch import run_next
@@ -62,13 +62,13 @@ def published(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = cached_fixtures(published)
+cached, service = cached_fixtures(published)
 
 
 @pytest.fixture
-def finished(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> Finished:
+def finished(service: Service, cached: CachedState[tuple[str, dict[str, str]]]) -> Finished:
     """A copy of the published competition."""
-    return Finished(service, *kept.result)
+    return Finished(service, *cached.result)
 
 
 def test_zips_are_deleted_after_their_days(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,12 @@ from playwright.sync_api import Browser, expect
 
 from scorer.db.tables import Rater, Rating
 from tests.api.conftest import Service
-from tests.api.insights.rating_studies import invited, kept, service, slug, study
+from tests.api.insights.rating_studies import cached, invited, service, slug, study
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, PHONE, signed_in, visit
 from tests.web.pages import HTML, enter, read, send_form
 
-__all__ = ["kept", "service", "slug"]  # fixtures are found by their names here
+__all__ = ["cached", "service", "slug"]  # fixtures are found by their names here
 
 
 def load_ratings(service: Service) -> list[int]:

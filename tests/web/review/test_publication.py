@@ -9,8 +9,8 @@ import pytest
 from scorer.db.tables import AuditEntry, Job
 from scorer.import_export import data_release
 from scorer.notifications import outbox
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.review.reviewed_competition import fail_private
 from tests.factories import noise_images
 from tests.web.pages import HTML, enter, read, send_form
@@ -24,14 +24,14 @@ def closed_competition(service: Service) -> str:
     return slug
 
 
-kept, service = cached_fixtures(closed_competition)
+cached, service = cached_fixtures(closed_competition)
 
 
 @pytest.fixture
-def slug(service: Service, kept: CachedState[str]) -> str:
+def slug(service: Service, cached: CachedState[str]) -> str:
     """The slug of that competition. The organizer is signed in."""
     enter(service, "organizer")
-    return kept.result
+    return cached.result
 
 
 def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.review.reviewed_competition import ReviewedCompetition
 from tests.factories import near_copies, noise_images
 from tests.web.html import parse_html
@@ -23,12 +23,12 @@ def competition_to_review(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = cached_fixtures(competition_to_review)
+cached, service = cached_fixtures(competition_to_review)
 
 
 @pytest.fixture
-def reviewed(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
-    return ReviewedCompetition(service, *kept.result)
+def reviewed(service: Service, cached: CachedState[tuple[str, dict[str, str]]]) -> ReviewedCompetition:
+    return ReviewedCompetition(service, *cached.result)
 
 
 def send(reviewed: ReviewedCompetition, page: str, action: str, **fields: Any) -> Any:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import code_zip, grainy, noise_images
 from tests.http_server import serve
 from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
@@ -46,13 +46,15 @@ def entries_to_review(service: Service) -> tuple[str, dict[str, str]]:
     return slug, entries
 
 
-kept, service = cached_fixtures(entries_to_review)
+cached, service = cached_fixtures(entries_to_review)
 
 
 @pytest.fixture
-def site(service: Service, kept: CachedState[tuple[str, dict[str, str]]]) -> Iterator[tuple[str, str, dict[str, str]]]:
+def site(
+    service: Service, cached: CachedState[tuple[str, dict[str, str]]]
+) -> Iterator[tuple[str, str, dict[str, str]]]:
     """The service's URL, the competition's slug and the IDs of the entries."""
-    slug, entries = kept.result
+    slug, entries = cached.result
     with serve(service.app) as address:
         yield address, slug, entries
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import code_zip, make_zip, noise_images, with_a_wrong_image
 from tests.http_server import serve
 from tests.web.browser import (
@@ -41,14 +41,14 @@ def make_every_entry(service: Service) -> dict[str, str]:
     return pages
 
 
-kept, service = cached_fixtures(make_every_entry)
+cached, service = cached_fixtures(make_every_entry)
 
 
 @pytest.fixture
-def site(service: Service, kept: CachedState[dict[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
+def site(service: Service, cached: CachedState[dict[str, str]]) -> Iterator[tuple[str, dict[str, str]]]:
     """The service's URL, and the paths of the entries' pages."""
     with serve(service.app) as url:
-        yield url, kept.result
+        yield url, cached.result
 
 
 def test_pages_fit_every_screen_and_contact_no_other_host(

@@ -73,10 +73,10 @@ def test_a_private_score_takes_longer() -> None:
 HOUR = 1000.0
 
 
-def _story(refused: list[Refused] | None = None, told: list[ShownEstimate] | None = None) -> Story:
+def _story(refused: list[Refused] | None = None, shown: list[ShownEstimate] | None = None) -> Story:
     accepted = {"a": Attempt(0, 0, 0.0, "api", faulty=False), "b": Attempt(0, 1, 0.0, "wire", faulty=True)}
     sent = {"a": (9.0, 10.0), "b": (19.0, 20.0)}
-    return Story(HOUR, 2, accepted, sent, refused or [], told or [])
+    return Story(HOUR, 2, accepted, sent, refused or [], shown or [])
 
 
 def _outcome(b: str = "rejected", scores: list[ScoreJob] | None = None) -> Outcome:
@@ -116,13 +116,13 @@ def test_an_estimate_is_judged_by_the_wait_that_followed() -> None:
     assert not is_right_estimate(69, 100)
     assert not is_right_estimate(2, 0.5)
     assert is_right_estimate(2, 0.5, grain=2.0)
-    told = [
+    shown = [
         ShownEstimate("a", 10.0, "received", 40),
         ShownEstimate("a", 20.0, "queued", 90),
         ShownEstimate("a", 60.0, "scoring", 1),
         ShownEstimate("b", 20.0, "received", 1),
     ]
-    found = compute_findings(_story(told=told), _outcome(), 1.0)
+    found = compute_findings(_story(shown=shown), _outcome(), 1.0)
     assert (found["estimates_first"], found["right_first"]) == (1, 0)
     assert (found["estimates_waiting"], found["right_waiting"]) == (2, 0.5)
 

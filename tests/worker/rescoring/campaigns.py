@@ -10,8 +10,8 @@ import pytest
 
 from scorer.db.tables import AuditEntry, Job
 from scorer.lifecycle import Queue
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service, read_problem
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.factories import noise_images
 from tests.worker.substitute_extractor import OTHER
 from worker.scoring import measure, score
@@ -123,10 +123,10 @@ def with_an_entry(service: Service) -> str:
     return slug
 
 
-kept, service = cached_fixtures(with_an_entry)
+cached, service = cached_fixtures(with_an_entry)
 
 
 @pytest.fixture
-def slug(kept: CachedState[str]) -> str:
+def slug(cached: CachedState[str]) -> str:
     """The competition's slug."""
-    return kept.result
+    return cached.result

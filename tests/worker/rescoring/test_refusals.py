@@ -14,11 +14,11 @@ from scorer.rescoring.campaigns import CampaignAct, NewCampaign
 from tests.api.conftest import Service, read_problem
 from tests.factories import make_zip, noise_images
 from tests.worker.rescoring.campaigns import (
+    cached,
     campaign_acts,
     decide,
     fetch_preview,
     in_force,
-    kept,
     places,
     replace_private_track,
     rescoring,
@@ -34,7 +34,7 @@ from worker.dispatch import run_next
 from worker.runtime.preemption import Preempted
 from worker.scoring import score
 
-__all__ = ["kept", "service", "slug"]  # pytest finds fixtures by their names in the module
+__all__ = ["cached", "service", "slug"]  # pytest finds fixtures by their names in the module
 UNKNOWN = "0" * 64
 
 

@@ -11,10 +11,10 @@ from scorer.lifecycle import Queue
 from tests.api.conftest import Service, read_problem
 from tests.factories import make_zip, noise_images
 from tests.worker.rescoring.campaigns import (
+    cached,
     decide,
     fetch_preview,
     in_force,
-    kept,
     list_ranks,
     new_version,
     places,
@@ -30,7 +30,7 @@ from tests.worker.substitute_extractor import OTHER
 from worker.dispatch import run_next
 from worker.scoring import score
 
-__all__ = ["kept", "service", "slug"]  # pytest finds fixtures by their names in the module
+__all__ = ["cached", "service", "slug"]  # pytest finds fixtures by their names in the module
 
 
 def fetch_tau(service: Service, slug: str) -> float:

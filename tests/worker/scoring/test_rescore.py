@@ -19,8 +19,8 @@ from scorer.db.tables import Job, Measurement, Submission
 from scorer.errors import Conflict, KennelError, NotFound, Unavailable
 from scorer.extractors import ExtractorOptions
 from scorer.submissions.files import stored_zip
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.conftest import addresses
 from tests.factories import make_zip, noise_images
 from worker.runtime.heartbeat import Heartbeat
@@ -33,13 +33,13 @@ def scored_entry(service: Service) -> str:
     return str(service.scored("ada", service.competition(), noise_images(10))["id"])
 
 
-kept, service = cached_fixtures(scored_entry)
+cached, service = cached_fixtures(scored_entry)
 
 
 @pytest.fixture
-def entry(kept: CachedState[str]) -> str:
+def entry(cached: CachedState[str]) -> str:
     """The id of the scored entry."""
-    return kept.result
+    return cached.result
 
 
 def verified(service: Service, submission_id: str, *, verify: bool = True) -> list[RepeatedMeasurement]:

@@ -13,8 +13,8 @@ from scorer.db.tables import Job
 from scorer.errors import Unavailable
 from scorer.jobs import leases, retries, sweeps
 from scorer.lifecycle import Queue
+from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.api.kept_state import CachedState, cached_fixtures
 from tests.api.unusable_store import unusable_folder
 from tests.factories import let_time_pass, make_zip, noise_images
 from tests.worker.scoring.worker_process import PATIENCE, worker_process
@@ -42,13 +42,13 @@ def checked_entries(service: Service) -> list[str]:
     return entries
 
 
-kept, service = cached_fixtures(checked_entries)
+cached, service = cached_fixtures(checked_entries)
 
 
 @pytest.fixture
-def checked(kept: CachedState[list[str]]) -> list[str]:
+def checked(cached: CachedState[list[str]]) -> list[str]:
     """The ids of the checked entries."""
-    return kept.result
+    return cached.result
 
 
 def other_worker(service: Service) -> WorkerContext:

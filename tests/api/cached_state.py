@@ -29,36 +29,36 @@ class CachedState(Generic[T]):
 
 
 def cached_fixtures(reach: Callable[[Service], T]) -> tuple[Any, Any]:
-    """Return a module's fixtures: ``kept``, the :class:`CachedState` after ``reach``, and ``service``, a copy for each
-    test."""
+    """Return a module's fixtures: ``cached``, the :class:`CachedState` after ``reach``, and ``service``, a copy for
+    each test."""
 
     @pytest.fixture(scope="module")
-    def kept(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedState[T]]:
-        with fresh_settings(servers, tmp_path_factory.mktemp("kept")) as settings:
+    def cached(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedState[T]]:
+        with fresh_settings(servers, tmp_path_factory.mktemp("cached")) as settings:
             with running_service(settings) as service:
                 result = reach(service)
                 service.context.sessions.kw["bind"].dispose()
             yield CachedState(service, result)
 
     @pytest.fixture
-    def service(servers: Servers, tmp_path: Path, kept: CachedState[T]) -> Iterator[Service]:
+    def service(servers: Servers, tmp_path: Path, cached: CachedState[T]) -> Iterator[Service]:
         with (
-            _copied_settings(servers, tmp_path, kept.service.context.settings) as settings,
+            _copied_settings(servers, tmp_path, cached.service.context.settings) as settings,
             running_service(settings) as copied,
         ):
-            copied.tokens |= kept.service.tokens
-            copied.judges |= kept.service.judges
+            copied.tokens |= cached.service.tokens
+            copied.judges |= cached.service.judges
             yield copied
 
-    return kept, service
+    return cached, service
 
 
 @contextmanager
-def _copied_settings(servers: Servers, folder: Path, kept: Settings) -> Iterator[Settings]:
-    database = str(make_url(kept.database_url.get_secret_value()).database)
+def _copied_settings(servers: Servers, folder: Path, cached: Settings) -> Iterator[Settings]:
+    database = str(make_url(cached.database_url.get_secret_value()).database)
     _disconnect(servers, database)
     with fresh_settings(servers, folder, template=database) as settings:
-        shutil.copytree(urlsplit(kept.blob_url).path, urlsplit(settings.blob_url).path, dirs_exist_ok=True)
+        shutil.copytree(urlsplit(cached.blob_url).path, urlsplit(settings.blob_url).path, dirs_exist_ok=True)
         yield settings
 
 
