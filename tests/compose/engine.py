@@ -260,9 +260,8 @@ class Engine:
             if not path.exists():
                 path = self._volume("empty") if source.startswith(".") else path
                 path.mkdir(parents=True, exist_ok=True)
-                os.chown(
-                    path, base["uid"], base["gid"]
-                )  # as docker does: a new volume gets the owner of the folder that it covers
+                # As docker does: a new volume gets the owner of the folder that it covers.
+                os.chown(path, base["uid"], base["gid"])
             yield str(path), target, mode == ["ro"]
 
     def _volume(self, name: str) -> Path:

@@ -188,9 +188,7 @@ def test_an_honest_generator_shows_no_sign_and_hides_no_earlier_one(service: Ser
     assert seen(service, "ada", entry)["former"] == []
     assert "recovered" in reasons(service, slug, entry), "another file hides no earlier sign"
     with service.context.sessions.begin() as session:
-        (act,) = session.query(AuditEntry).filter_by(
-            action="generator.uploaded-in", subject=f"submission:{entry['id']}"
-        )
+        (act,) = session.query(AuditEntry).filter_by(action="generator.handed-in", subject=f"submission:{entry['id']}")
         assert act.actor_id is not None
         recovery = session.query(Recovery).order_by(Recovery.job_id.desc()).first()
         generator = session.query(GeneratorFile).order_by(GeneratorFile.id.desc()).first()
@@ -324,7 +322,7 @@ def _blobs(service: Service) -> set[str]:
 def test_the_stages_of_an_audit_are_named() -> None:
     stages = {stage: STAGES[generator_audit.to_job_stage(stage)] for stage in ("train", "warp_train", "stability")}
     assert stages == {
-        "train": "searching for training images",
-        "warp_train": "searching for distorted images",
-        "stability": "searching for the generator's own images from many starts",
+        "train": "looking for training images",
+        "warp_train": "looking for distorted images",
+        "stability": "looking for the generator's own images from many starts",
     }

@@ -149,4 +149,4 @@ def test_files_of_other_networks_are_refused(folder: Path, tmp_path: Path) -> No
     assert (status, "There is no file" in output) == (1, True)
     assert list(folder.iterdir()) == []
     done = CliRunner().invoke(command.app, ["install", "efficientnet_lite0", str(other), "--folder", str(folder)])
-    assert "it comes with the Python package" in str(done.exception)
+    assert "its weights come with the Python package" in str(done.exception)

@@ -60,7 +60,7 @@ def test_a_campaign_of_two_scorer_versions_cannot_be_switched_on(
     assert run_next(service.context, Queue.RESCORE)
     refused = decide(service, slug, mixed, "switch")
     assert read_problem(refused) == (409, "mixed-versions")
-    assert "Scorer versions 2 and 3 have measured" in refused.text
+    assert "Its measurements are from scorer versions 2 and 3." in refused.text
     assert places(service, slug, "private") == before
     assert decide(service, slug, mixed, "cancel").json()["state"] == "cancelled"
     another = started(service, slug, track="private")
@@ -116,7 +116,7 @@ def close_and_publish(service: Service, slug: str, days: float) -> None:
 def penalty_notices(service: Service, who: str) -> list[str]:
     listed = service.call(who, "GET", "/notices").json()["notices"]
     return [
-        notice["body"] for notice in listed if "provisional board" in notice["body"] and "penalised" in notice["body"]
+        notice["body"] for notice in listed if "provisional board" in notice["body"] and "penalise" in notice["body"]
     ]
 
 
@@ -210,8 +210,8 @@ def test_a_replaced_private_tracks_campaign_has_no_preview_or_decision(service: 
     replaced = service.call("organizer", "PUT", f"/competitions/{slug}/private-extractor", json=body)
     assert replaced.is_success, replaced.text
     for campaign, decision in ((current, "undo"), (measured, "switch")):
-        assert read_problem(decide(service, slug, campaign, decision)) == (409, "earlier-track")
-        assert read_problem(fetch_preview(service, slug, campaign)) == (409, "earlier-track"), (
+        assert read_problem(decide(service, slug, campaign, decision)) == (409, "former-track")
+        assert read_problem(fetch_preview(service, slug, campaign)) == (409, "former-track"), (
             "the preview fails like the decision"
         )
 
