@@ -214,7 +214,7 @@ def test_picks_cannot_change_after_the_close(service: Service) -> None:
     ("content", "kind", "media", "suffix"),
     [(code_zip(), "zip", "application/zip", "zip"), (NOTEBOOK, "notebook", "application/x-ipynb+json", "ipynb")],
 )
-def test_reviewers_and_organizers_download_code_and_the_team_sees_its_hash(
+def test_judges_download_code_and_the_team_sees_its_hash(
     service: Service, content: bytes, kind: str, media: str, suffix: str
 ) -> None:
     slug = service.competition()

@@ -45,7 +45,7 @@ def test_margin_is_the_middle_of_the_gap_between_the_classes() -> None:
     assert chosen.confusion == Confusion(2, 0, 0, 2)
 
 
-def test_margin_misses_a_memoriser_rather_than_penalise_a_legitimate_entry() -> None:
+def test_margin_prefers_missing_a_memoriser_to_a_false_penalty() -> None:
     distances, memorised = [0.1, 0.2, 0.3, 0.35, 0.5], [True, False, True, True, False]
     assert choose_tau(distances, memorised).tau == pytest.approx(0.15)
     assert choose_tau(distances, memorised, alpha=0.49).tau == pytest.approx(0.15)
