@@ -23,9 +23,9 @@ def test_a_campaign_is_measured_switched_and_undone(
         with signed_in(browser, service, url, who="organizer") as tab:
             page = tab.page
             page.get_by_label("Track").select_option("private")
-            page.get_by_label("Why", exact=True).fill("Version 2 resizes as the paper does.")
+            page.get_by_label("Reason", exact=True).fill("Version 2 resizes as the paper does.")
             page.get_by_role("button", name="Start campaign").click()
-            expect(page.get_by_text("2 to go")).to_be_visible()
+            expect(page.get_by_text("2 waiting")).to_be_visible()
             service.run_jobs(evidence=True)
             # The page updates itself. The impact of a switch appears after a reload.
             expect(page.get_by_text("2 measured")).to_be_visible()
@@ -37,11 +37,11 @@ def test_a_campaign_is_measured_switched_and_undone(
                 assert page.evaluate("document.documentElement.scrollWidth") == width
                 assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
             take_pictures(page, "rescoring")
-            page.get_by_label("Why", exact=True).fill("The prize goes to the right team.")
+            page.get_by_label("Reason", exact=True).fill("The prize goes to the right team.")
             page.get_by_role("button", name="Switch").click()
             expect(page.locator(".title .badge")).to_have_text("in force")
             assert [place[0] for place in places(service, slug, "private")] == [place[0] for place in reversed(before)]
-            page.get_by_label("Why", exact=True).fill("A fault was found.")
+            page.get_by_label("Reason", exact=True).fill("A fault was found.")
             page.get_by_role("button", name="Undo switch").click()
             expect(page.locator(".title .badge")).to_have_text("taken back")
             assert places(service, slug, "private") == before

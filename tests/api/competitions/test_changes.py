@@ -112,7 +112,7 @@ def test_a_change_keeps_medals_that_it_does_not_name(service: Service) -> None:
     assert change(service, slug, medals={"gold": 0}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 3}
     assert change(service, slug, medals={"bronze": 9}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 9}
     expected = (
-        "A competition has changed: medals: gold to place 0, silver to place 2, bronze to place 9, before gold to"
+        "A competition has changed: medals: gold to place 0, silver to place 2, bronze to place 9 (before: gold to"
     )
     assert notices(service, "ada")[0][1].startswith(expected)
     assert change(service, slug, medals={}).status_code == 200

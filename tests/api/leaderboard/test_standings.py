@@ -146,7 +146,7 @@ def test_a_past_private_board_uses_final_picks_after_a_replacement(service: Serv
     assert ranks(arena.board("organizer", track="private")) == ["Bob", "Ada"]
     with arena.begin() as session:
         replaced = session.merge(arena.state.tracks["private"])
-        replaced.kind = "replaced"
+        replaced.kind = "former"
         replaced.replaced_at = arena.now
         session.flush()
         other = {"extractor": "efficientnet_lite2@1", "signed": False, "epsilon": replaced.epsilon}

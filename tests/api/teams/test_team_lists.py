@@ -69,7 +69,7 @@ def test_announcements_reach_all_participants(service: Service, slug: str) -> No
     assert [announcement["title"] for announcement in listed] == ["Second", "The close has moved"]
     assert service.call(None, "GET", path, params={"after": 0}).json()["announcements"] == listed
     for who in ("ada", "eve", "rita", "organizer"):
-        assert subjects(service, who)[:2] == ["A competition: Second", "A competition: The close moves"], who
+        assert subjects(service, who)[:2] == ["A competition: Second", "A competition: The close has moved"], who
     assert subjects(service, "bob")[:1] == ["A competition: Second"], "bob has accepted the rules"
     assert subjects(service, "admin") == []
     with service.context.sessions() as session:

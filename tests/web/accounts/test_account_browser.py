@@ -89,7 +89,7 @@ def test_a_passkey_is_added_and_required(browser: Browser, service: Service, mon
             page = tab.page
             authenticator, devtools = add_authenticator(page)
             sign_in(page, where)
-            page.get_by_role("link", name="second factor").click()
+            page.get_by_role("link", name="Set up codes or a passkey").click()
             form = page.locator("#add-passkey")
             form.get_by_label("Name").fill("laptop")
             form.get_by_label("Current password").fill("guessed")
@@ -130,7 +130,7 @@ def test_codes_are_set_up_and_required(browser: Browser, service: Service, scrip
     with serve(service.app) as where, visit(browser, f"{where}/signin", java_script_enabled=scripts) as tab:
         page = tab.page
         sign_in(page, where)
-        page.get_by_role("link", name="second factor").click()
+        page.get_by_role("link", name="Set up codes or a passkey").click()
         key = page.locator("code.secret").inner_text()
         form = page.locator("form", has=page.get_by_label("Code from the app"))
         form.get_by_label("Code from the app").fill("000000")
@@ -209,7 +209,7 @@ def test_a_mailed_link_never_sends_its_secret_in_an_address(
         page.goto(f"{where}/new-password#{reset}")
         if not scripts:
             page.get_by_label("Code of your link").fill(reset)
-        for password, seen in (("1234567890", "New password"), ("a better password", "Done")):
+        for password, seen in (("1234567890", "New password"), ("a better password", "Password changed")):
             page.get_by_label("New password").fill(password)
             page.get_by_role("button", name="Set password").click()
             expect(page.locator("h1")).to_have_text(seen)

@@ -54,7 +54,7 @@ def test_error_pages_keep_the_account_menu(service: Service, method: str, path: 
 
 def test_an_unknown_address_gets_an_explanation(service: Service) -> None:
     for method, path, status, sentence in (
-        ("GET", "/no/such/page", 404, "There is no page at this address."),
+        ("GET", "/no/such/page", 404, "There is no page at this address. Check the address."),
         ("PUT", "/account", 405, "This address does not support the request method."),
     ):
         page = error(service.http.request(method, path, headers=PAGE), status)

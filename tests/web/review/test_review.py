@@ -60,7 +60,7 @@ def test_a_review_leads_to_the_next_entry(reviewed: ReviewedCompetition) -> None
     assert second.partition("?")[0] != first
     assert read(reviewed.service, second).one(class_="done").text.startswith("Review saved.")
     again = read(reviewed.service, first)
-    assert "You have said legitimate" in again.text
+    assert "Your label is legitimate." in again.text
     last = send(reviewed, second.partition("?")[0], second.partition("?")[0], label="aug")
     assert last.headers["location"].startswith(f"{address}?done=")
     assert "You have no entries left to review." in read(reviewed.service, last.headers["location"]).text
@@ -100,7 +100,7 @@ def test_a_third_reviewers_text_is_kept(reviewed: ReviewedCompetition) -> None:
         assert reviewed.review(who, "near", "aug").status_code == 201
     late = reviewed.service.http.post(page, data={**form, "label": "ae", "note": "It is <i>blurred</i>."}, headers=HTML)
     assert late.status_code == 409
-    assert "You have written: It is <i>blurred</i>." in parse_html(late.text).one("section", id="review").text
+    assert "Your note: It is <i>blurred</i>." in parse_html(late.text).one("section", id="review").text
     enter(reviewed.service, "organizer")
     refused = send(reviewed, f"/submissions/{near}/review", f"{page}/ruling", reason="Because.")
     assert parse_html(refused.text).one("textarea", id="reason").text == "Because."

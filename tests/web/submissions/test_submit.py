@@ -104,7 +104,7 @@ def test_only_invited_people_get_links_to_enter(service: Service) -> None:
     assert invited.status_code == 200
     changed = service.http.get(board, headers={**headers, "If-None-Match": etag})
     assert changed.status_code == 200
-    assert "By invitation: you are invited" in changed.text
+    assert "By invitation (you are invited)" in changed.text
     assert f"{board}/submit" in changed.text
 
 

@@ -139,7 +139,7 @@ def test_a_team_is_created_joined_and_left_without_scripts(service: Service) -> 
     sign_in(service, "bob")
     waiting = read(service, here)
     assert parts(waiting) == ["received", "name"]
-    assert "Long Leash asks you to join it" in waiting.one(class_="items").text
+    assert "Long Leash invites you to join it" in waiting.one(class_="items").text
     (action,) = [form.attributes["action"] for form in waiting.all("form") if "/answer" in form.attributes["action"]]
     joined = parse_html(press(service, here, action, accept="yes").text)
     assert joined.one(role="status").text == "Welcome to the team."

@@ -110,7 +110,7 @@ def test_the_shown_tracks_page_is_for_organizers_and_reports_errors(service: Ser
     refused = answer_to(service, here, action, **{**WANTED, "name": "mifid_2", "metric": "mifid"})
     page = parse_html(refused.text)
     assert (refused.status_code, page.one("input", id="name").attributes["value"]) == (422, "mifid_2")
-    assert "MiFID needs tau" in page.one(role="alert").text.replace("mifid", "MiFID")
+    assert "mifid needs a value for tau" in page.one(role="alert").text
     assert page.one("select", id="metric").one("option", selected="").attributes["value"] == "mifid"
     assert answer_to(service, here, action, **{**WANTED, "name": "x", "visibility": "nobody"}).status_code == 422
 
@@ -128,7 +128,7 @@ def test_the_shown_tracks_page_adds_measures_and_removes_tracks(service: Service
     )
     measure(service)
     kid, mifid = read(service, here).one("ul", class_="items").all("li")
-    assert "KID (unbiased MMD²) of tiny@1, lower is better everybody sees it" in kid.text
+    assert "KID (unbiased MMD²) of tiny@1, lower is better visible to everybody" in kid.text
     assert "1 entry measured; organizer" in kid.text
     assert "tau = 0.2" in mifid.text
     assert not kid.all("form", action=f"{here}/kid_2/measurements"), "no measurement is missing"

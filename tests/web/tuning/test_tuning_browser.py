@@ -113,7 +113,7 @@ def test_by_keyboard_from_the_slider_to_the_history(browser: Browser, service: S
         assert tau > 0.2
         settle(page, tau)
         assert slider.get_attribute("aria-valuetext") != before
-        assert page.get_by_role("heading", level=2).filter(has_text="does").inner_text() == f"What {tau:.4f} does"
+        assert page.get_by_role("heading", level=2).filter(has_text="Impact").inner_text() == f"Impact of {tau:.4f}"
         texts = page.evaluate(TEXTS)
         page.get_by_label("Reason (shown in the history)").focus()
         page.keyboard.type("typed in")
@@ -252,16 +252,16 @@ def test_a_private_extractor_is_compared_and_chosen(browser: Browser, service: S
             page.get_by_text("preparing the references").wait_for()
             service.run_jobs()
             # The page updates itself and offers the choice.
-            page.get_by_label("Why", exact=True).wait_for()
+            page.get_by_label("Reason", exact=True).wait_for()
             assert page.get_by_role("row").filter(has_text=OTHER).inner_text().count("3 of 3 measured") == 1
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 800})
                 assert page.evaluate("document.documentElement.scrollWidth") == width
                 assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
                 assert set(page.evaluate(NUMBER_LINES)) <= {1}
-            page.get_by_label("Why", exact=True).fill("it separates better")
+            page.get_by_label("Reason", exact=True).fill("it separates better")
             page.keyboard.press("Enter")
-            page.get_by_text("3 to be scored").wait_for()
+            page.get_by_text("3 waiting").wait_for()
             take_pictures(page, "private-extractor")
             service.run_jobs()
             page.get_by_text("3 entries have a private score").wait_for()
