@@ -116,4 +116,4 @@ def test_while_the_final_board_is_published_no_switch_is_offered(service: Servic
     assert_refused_while_published(service, slug, campaign)
     page = read(service, here)
     assert buttons(page) == []
-    assert "The final board is published. Withdraw it first" in page.text
+    assert "The final board is published. Withdraw it with a reason" in page.text

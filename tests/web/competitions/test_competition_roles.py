@@ -17,7 +17,7 @@ def test_an_organizer_offers_a_role_and_a_person_declines(service: Service) -> N
     assert "no account" in parse_html(wrong.text).one(role="alert").text
     assert answer_to(service, people, f"{people}#ask", handle="bob").status_code == 422
     assert answer_to(service, people, f"{people}#ask", handle="bob", role="reviewer").status_code == 303
-    assert "bob Bob reviewer asked" in read(service, people).one("ul", class_="items").text
+    assert "bob Bob reviewer offered" in read(service, people).one("ul", class_="items").text
 
     enter(service, "bob")
     assert "can never enter this competition" in read(service, role).one("main").text
@@ -35,7 +35,7 @@ def test_reviewers_are_not_invited_to_enter(service: Service) -> None:
     enter(service, "rita")
     here = f"/competitions/{slug}"
     page = read(service, here).one("main")
-    assert "You judge in this competition, so you cannot enter it." in page.text
+    assert "so you can't enter it." in page.text
     assert not page.all("a", href=f"{here}/submit")
     assert read(service, f"{here}/role").all("a", href=f"{here}/review-queue")
     service.call("organizer", "PUT", f"{here}/roles/bob", json={"role": "organizer"})

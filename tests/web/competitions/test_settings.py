@@ -40,12 +40,12 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
         page.set_viewport_size({"width": PHONE, "height": 800})
         assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
         expect(page.get_by_label("Width and height in pixels")).to_be_disabled()
-        page.get_by_label("Prizes").fill("1: $5,000\n2: nothing\nthird: a bone")
+        page.get_by_role("textbox", name="Prizes").fill("1: $5,000\n2: nothing\nthird: a bone")
         page.get_by_label("Members per team").fill("4")
         page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("alert")).to_contain_text("is not a prize")
         expect(page.get_by_label("Members per team")).to_have_value("4")
-        page.get_by_label("Prizes").fill("1: $5,000\n2: $10")
+        page.get_by_role("textbox", name="Prizes").fill("1: $5,000\n2: $10")
         page.get_by_role("button", name="Save settings").click()
         expect(page.get_by_role("status")).to_have_text("Settings saved.")
         prizes = [{"place": 1, "amount": "$5,000"}, {"place": 2, "amount": "$10"}]

@@ -142,7 +142,7 @@ def test_a_team_is_created_joined_and_left_without_scripts(service: Service) -> 
     assert "Long Leash invites you to join it" in waiting.one(class_="items").text
     (action,) = [form.attributes["action"] for form in waiting.all("form") if "/answer" in form.attributes["action"]]
     joined = parse_html(press(service, here, action, accept="yes").text)
-    assert joined.one(role="status").text == "Welcome to the team."
+    assert joined.one(role="status").text == "Invitation accepted. Welcome to the team."
     assert parts(joined) == ["members", "leave"], "only the leader invites people and renames the team"
     assert members(service, slug, "bob") == ["ada", "bob"]
     left = parse_html(press(service, here, f"{here}/leaving").text)
