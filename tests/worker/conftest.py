@@ -1,4 +1,4 @@
-"""The service of the API tests, for tests of the worker."""
+"""Fixtures for tests of the worker: the service of the API tests, and the substitute for another extractor."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from tests.api.conftest import service
+from tests.worker.substitute_extractor import substitute_extractor
 
-__all__ = ["service"]
+__all__ = ["service", "substitute_extractor"]
 
 
 @pytest.fixture(scope="module")

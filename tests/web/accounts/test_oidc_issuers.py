@@ -97,7 +97,7 @@ def test_a_wrong_clock_is_logged(
     answer = travel(service, issuer)
     assert answer.status_code == 401
     assert "the response of Example ID is not valid" in parse_html(answer.text).one(class_="lead").text
-    assert re.search(rf"'iat': {now}, .*the time here is \d+", refusal(caplog))
+    assert re.search(rf"'iat': {now}, .*current time: \d+", refusal(caplog))
 
 
 @pytest.mark.parametrize("header", [{"alg": "RS256", "kid": "1"}, {"alg": "RS256"}])
