@@ -134,6 +134,9 @@ async def health() -> dict[str, str]:
 
 @router.get("/ready")
 async def ready(request: Request, response: Response) -> dict[str, str]:
-    """Check readiness, like `/readyz`. The response is 200 if the process can use its database, broker and blob store, its clock agrees
-    with the database's, and the tables have its version. 503 names the problems."""
+    """Check readiness, like `/readyz`.
+
+    The response is 200 if the process can use its database, broker and blob store, its clock agrees with the
+    database's, and the tables have its version. 503 names the problems.
+    """
     return await readyz(request, response)

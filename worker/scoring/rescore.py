@@ -153,7 +153,9 @@ def _load_extractor(context: WorkerContext, recorded: RecordedMeasurement) -> Ex
     try:
         extractor = load(then["extractor"], options=options_from(then, build_extractor_options(context.settings)))
     except (Invalid, Unavailable) as error:
-        raise Unavailable(error.slug, f"The {recorded.track} score can't be repeated here: {error.message}") from None
+        raise Unavailable(
+            error.slug, f"The {recorded.track} score can't be repeated on this machine: {error.message}"
+        ) from None
     now = extractor.provenance
     if now["weights_sha256"] != then["weights_sha256"]:
         raise Unavailable(

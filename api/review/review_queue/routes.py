@@ -50,7 +50,7 @@ def queue(
     after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ReviewQueueView:
-    """List the flagged entries with their reasons, most decisive first, the progress of the review, and the agreement
+    """List flagged entries with their reasons, most decisive first; the review's progress; and the agreement
     of reviewers. Reviewers and organizers only."""
     competition = visible_state(acting, slug)
     access.require_reviewer(competition, acting.actor)
