@@ -26,7 +26,8 @@ COMMANDS = {
         "rescore": "Measure a recorded submission again from its stored zip and provenance; records nothing.",
     },
     "recovery.command": {
-        "recover": "Test with latent recovery whether a generator reproduces its training images best.",
+        "recover": "Use latent recovery to test whether a generator reproduces training images better than held-out "
+        "images.",
     },
     "weights": {
         "weights": "Extractors' weights in the folder KENNEL_WEIGHTS_DIR.",

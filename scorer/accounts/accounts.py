@@ -48,7 +48,7 @@ EMAIL_PATTERN = re.compile(r"[^\s@\"<>(),:;\[\]\\]+@[^\s@\"<>(),:;\[\]\\]+\.[^\s
 MAX_EMAIL_LENGTH = 254
 CREDENTIAL_CHANGED = """the password of your Kennel account {handle} was changed.
 
-If this was not you, set a new password with "Forgotten the password?" on the sign-in page. This ends every session,
+If this was not you, set a new password with "Forgot your password?" on the sign-in page. This ends every session,
 API token and webhook of your account.
 """
 

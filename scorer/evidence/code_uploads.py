@@ -51,7 +51,7 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
     audit_log.record_action(acting, "code.requested", f"submission:{submission.id}", after=after)
     subject = f"{submission.competition.title}: code requested for {submission.file_name}"
     body = (
-        f"The organizers ask your team for the code of entry {submission.ref}, {submission.file_name}, until "
+        f"The organizers request the code of entry {submission.ref}, {submission.file_name}, by "
         f"{until:%Y-%m-%d %H:%M} UTC. Attach it on the entry's page. {request.text}"
     )
     team = merges.current_team(acting.session, submission.team_id)

@@ -37,7 +37,7 @@ def recover(
         typer.Option(help="Steps of the search; authors: 50 of length 1 from one random point, as in the paper."),
     ] = "wolfe",
     starts: Annotated[
-        int | None, typer.Option(min=1, help="The most starts per target. Default: 3; with the authors' steps 1.")
+        int | None, typer.Option(min=1, help="Maximum starts per target. Default: 3, or 1 with the authors' steps.")
     ] = None,
     stability: Annotated[
         int, typer.Option(min=0, help="Also search for this many of its own images, each from this many starts.")
@@ -65,7 +65,7 @@ def recover(
         typer.Option("--accept-weaker-sandbox", help="Open the file even if this system lacks parts of the sandbox."),
     ] = False,
 ) -> Answer:
-    """Test with latent recovery whether a generator reproduces its training images best.
+    """Use latent recovery to test whether a generator reproduces training images better than held-out images.
 
     The generator runs in a sandbox.
     """

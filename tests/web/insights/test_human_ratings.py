@@ -31,7 +31,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     assert "waiting" in read(service, answer.headers["location"]).text.lower()
     service.run_jobs()
     page = read(service, here)
-    (own,) = [link.attributes["href"] for link in page.all("a") if link.text == "Rate yourself"]
+    (own,) = [link.attributes["href"] for link in page.all("a") if link.text == "Rate images"]
     number = own.rsplit("/", 1)[1]
     send_form(service, page, f"{here}/{number}/raters", 422, name=" ")
     made = send_form(service, page, f"{here}/{number}/raters", 201, name="Rita")
