@@ -70,7 +70,7 @@ OUTPUT = {
     "how-to/verify-a-score.md": ("equal", "Signed by"),
     "how-to/rescore-entries.md": ("Campaign 1 on the private track",),
     "how-to/resumable-uploads.md": ('"status"',),
-    "how-to/choose-a-threshold.md": ("by margin, before", "by undo, before"),
+    "how-to/choose-a-threshold.md": ("with margin, previously", "with undo, previously"),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody can download it"),
     "how-to/back-up-and-restore.md": ("is valid", "is restored"),
     "how-to/runbook.md": ("is valid", "run and take every queue"),

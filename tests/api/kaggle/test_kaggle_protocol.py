@@ -146,7 +146,7 @@ def test_the_limits_of_the_api_apply(service: Service, slug: str) -> None:
     assert "the limit of entries in progress (3)" in refusal_message(refused)
     assert "retry-after" not in refused.headers
     huge = rpc(service, "StartSubmissionUpload", "bob", competitionName=slug, contentLength=1 << 40)
-    assert "larger than" in refusal_message(huge)
+    assert "too large" in refusal_message(huge)
     assert "at least one byte" in refusal_message(rpc(service, "StartSubmissionUpload", "bob", competitionName=slug))
     service.run_jobs()
     token, address = start(service, slug)
