@@ -140,7 +140,7 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
         if id(node) in inside_joined or not isinstance(node, ast.expr):
             continue
         value = _string(node)
-        if value is not None and len(value.split()) >= _MIN_WORDS and not _CODE.search(value):
+        if value is not None and _is_prose(value):
             yield from ((node.lineno + line - 1, block) for line, block in _markdown(value))
     yield from _comments(text)
 
@@ -157,6 +157,10 @@ _CODE = re.compile(
     r"\b(SELECT|INSERT|UPDATE|CREATE|ALTER|GRANT|DELETE FROM)\b|[{};]\s*$|^\s*(#!|import |from )|</\w+>", re.M
 )
 """What SQL, scripts and data have, and prose has not."""
+
+
+def _is_prose(text: str) -> bool:
+    return len(text.split()) >= _MIN_WORDS and not _CODE.search(text)
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
@@ -205,7 +209,7 @@ def _script(text: str) -> Iterator[tuple[int, str]]:
     yield from _commented(text)
     for match in _SCRIPT_STRING.finditer(text):
         words = next(filter(None, match.groups()))
-        if len(words.split()) >= _MIN_WORDS and not _CODE.search(words):
+        if _is_prose(words):
             yield text.count("\n", 0, match.start()) + 1, re.sub(r"\$\{[^}]*\}", "N", words)
 
 
@@ -214,7 +218,7 @@ def _yaml(text: str) -> Iterator[tuple[int, str]]:
     yield from _commented(text)
     for token in yaml.scan(text, yaml.SafeLoader):
         value = token.value if isinstance(token, yaml.ScalarToken) else ""
-        if len(value.split()) >= _MIN_WORDS and not _CODE.search(value):
+        if _is_prose(value):
             yield from ((token.start_mark.line + line, block) for line, block in _markdown(value))
 
 

@@ -13,7 +13,6 @@ FOLDERS = ("api", "benchmarks", "client", "deploy", "docs", "migrations", "score
 SUFFIXES = (".md", ".html", ".py", ".js", ".css", ".sh", ".toml", ".yml", ".yaml")
 EXCEPTIONS = {
     "docs/how-to/write-for-kennel.md": "lists the phrases",
-    "tests/test_prose.py": "has examples of them",
 }
 """Files that are not read, with the reason."""
 
@@ -45,8 +44,9 @@ def avoided_phrases_in(sentence: Sentence, phrases: list[Phrase]) -> list[str]:
 
 def test_no_phrase_to_avoid_is_used(prose: list[Sentence]) -> None:
     phrases = phrases_to_avoid()
-    example = Sentence("", "Compare it with what is told anew, too.")
-    assert avoided_phrases_in(example, phrases) == ["anew", "is/are/was/were/be/been told", ", too."]
+    for phrase in phrases:
+        example = " ".join(word.split("/")[-1] for word in phrase.text.split())
+        assert avoided_phrases_in(Sentence("", f"Before {example} after"), [phrase]) == [phrase.text]
     any_of_them = re.compile("|".join(phrase.expression for phrase in phrases), re.I)
     suspects = [sentence for sentence in prose if any_of_them.search(sentence.text)]
     assert [f"{sentence.place}: {avoided_phrases_in(sentence, phrases)}" for sentence in suspects] == []

@@ -20,7 +20,7 @@ from scorer.teams import invitations, quotas, storage, teams
 
 router = Router(prefix="/competitions/{slug}/team", include_in_schema=False)
 DONE_MESSAGES = {
-    "founded": "Team created.",
+    "created": "Team created.",
     "renamed": "Team renamed.",
     "asked": "Invitation sent. The answer will appear here.",
     "withdrawn": "Invitation withdrawn.",
@@ -82,7 +82,7 @@ def show_team(page: CurrentTeam, done: str = "") -> Response:
 @router.post("")
 def create_team(page: CurrentTeam, fields: FormFields) -> Response:
     name = text(fields, "name")
-    return page.act(lambda acting: teams.create(acting, page.slug, name), place="name", done="founded")
+    return page.act(lambda acting: teams.create(acting, page.slug, name), place="name", done="created")
 
 
 @router.post("/name")

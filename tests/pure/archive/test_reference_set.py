@@ -204,7 +204,7 @@ def test_images_that_exceed_the_memory_limit_are_refused(monkeypatch: pytest.Mon
     with pytest.raises(TooLarge, match="3 images of 8x8"):
         read_references(file, 8)
     monkeypatch.setattr(reference_set, "MAX_IMAGES", 2)
-    with pytest.raises(TooLarge, match="the limit is 2"):
+    with pytest.raises(TooLarge, match="lists 3 files; the limit is 2"):
         read_references(file, 8)
 
 

@@ -43,7 +43,7 @@ def test_an_organizer_corrects_a_competition_and_deletes_a_draft(browser: Browse
         page.get_by_role("textbox", name="Prizes").fill("1: $5,000\n2: nothing\nthird: a bone")
         page.get_by_label("Members per team").fill("4")
         page.get_by_role("button", name="Save settings").click()
-        expect(page.get_by_role("alert")).to_contain_text("is not a prize")
+        expect(page.get_by_role("alert")).to_contain_text("'third: a bone' is not a prize.")
         expect(page.get_by_label("Members per team")).to_have_value("4")
         page.get_by_role("textbox", name="Prizes").fill("1: $5,000\n2: $10")
         page.get_by_role("button", name="Save settings").click()

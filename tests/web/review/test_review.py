@@ -206,7 +206,7 @@ def test_an_organizer_sees_the_impact_of_other_rulings(reviewed: ReviewedCompeti
     enter(reviewed.service, "organizer")
     (link,) = [found for found in read(reviewed.service, address).all("a") if found.text.startswith("Show the impact")]
     text = read(reviewed.service, link.attributes["href"].partition("#")[0]).text
-    assert f"Private board: the team moves from rank {rank('Ada')} to no rank" in text
+    assert f"Disqualify the entry Private board: the team moves from rank {rank('Ada')} to no rank" in text
 
 
 def test_a_disqualified_entry_is_not_shown_as_a_final_pick(reviewed: ReviewedCompetition) -> None:

@@ -266,7 +266,7 @@ def test_picks_are_ticked_saved_and_shown(service: Service) -> None:
     page = read(service, address)
     marks = [badge.text for badge in page.one("tbody").all("span", class_="badge")]
     assert marks == ["final pick by default"] * 2
-    assert "You have not picked any entries, so" in page.one("main").text
+    assert "You have not picked any entries, so your best public entries count" in page.one("main").text
     assert not [box for box in page.all("input", type="checkbox") if "checked" in box.attributes]
     fields: dict[str, Any] = hidden(page, action) | {"pick": [entries[0]["id"], entries[2]["id"]]}
     saved = parse_html(service.http.post(action, data=fields, headers=HTML).text)

@@ -45,7 +45,8 @@ def test_the_experiment_runs(tmp_path: Path) -> None:
     tables = render_tables(measured)
     (row,) = measured["rows"]
     assert row["name"] == "DCGAN-100"
-    assert all("DCGAN-100" in tables[part] for part in ("histograms", "restarts", "stability", "fid", "costs"))
+    parts = ("audits", "histograms", "restarts", "stability", "fid", "costs")
+    assert all("DCGAN-100" in tables[part] for part in parts)
     assert (tmp_path / "recovery.png").stat().st_size > 1000
 
 

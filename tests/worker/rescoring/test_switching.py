@@ -115,9 +115,8 @@ def close_and_publish(service: Service, slug: str, days: float) -> None:
 
 def penalty_notices(service: Service, who: str) -> list[str]:
     listed = service.call(who, "GET", "/notices").json()["notices"]
-    return [
-        notice["body"] for notice in listed if "provisional board" in notice["body"] and "penalise" in notice["body"]
-    ]
+    bodies = [notice["body"] for notice in listed if "provisional board" in notice["body"]]
+    return [body for body in bodies if "now penalises" in body or "is penalised" in body]
 
 
 def test_newly_penalised_teams_are_notified_of_appeals(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
