@@ -113,8 +113,8 @@ def signed_in(browser: Browser, service: Service, url: str, *, who: str = "ada",
 
 def publish_board(page: Page, board: str) -> None:
     """Fill in the form of the publication page."""
-    expect(page.get_by_role("heading", name=f"Publish the {board} board")).to_be_visible()
-    page.get_by_label("Reason (shown to all participants)").fill("Please look.")
-    page.get_by_label("Reason for publishing with").fill("A test.")
-    page.get_by_role("button", name="Publish with open points").click()
+    form = page.get_by_role("region", name=f"Publish the {board} board")
+    form.get_by_label("Reason (shown to all participants)").fill("Please look.")
+    form.get_by_label("Reason for publishing with").fill("A test.")
+    form.get_by_role("button", name="Publish with open points").click()
     expect(page.get_by_role("status")).to_contain_text(f"{board.capitalize()} board published.")

@@ -1,4 +1,4 @@
-"""Fixtures for tests of the worker: the service of the API tests, and the substitute for another extractor."""
+"""The service of the API tests, for tests of the worker."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from tests.api.conftest import service
-from tests.worker.substitute_extractor import substitute_extractor
 
-__all__ = ["service", "substitute_extractor"]
+__all__ = ["service"]
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,7 @@ def test_picks_and_code_by_keyboard_without_scripts(
         file = tmp_path / "code.zip"
         file.write_bytes(code_zip(b"x" * 200_000))
         page.get_by_label("Replacement").set_input_files(file)
-        page.get_by_role("button", name="Replace", exact=True).click()
+        page.get_by_role("button", name="Replace code").click()
         page.wait_for_url("**#code")
         assert "A zip of 200" in page.locator("main").inner_text()
 
