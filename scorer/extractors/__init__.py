@@ -89,7 +89,7 @@ def fingerprint(identity: str, options: ExtractorOptions) -> str:
     """The content address (hex) of an extractor's results: a hash of identity, weights, layer and preprocessing.
 
     Device and batch are not part of it. They only change the last bits and are in the provenance
-    (``docs/explanation/metrics.md#determinism-and-provenance``). Builds no network. Raises the errors of :func:`load`
+    (``docs/explanation/reproducibility.md``). Builds no network. Raises the errors of :func:`load`
     for missing or wrong weights.
     """
     spec = extractor_catalogue.find_extractor(identity)

@@ -1,5 +1,5 @@
 """Devices: the choice of a device, the meaning of a GPU's errors for the process, and deterministic arithmetic: process
-settings with which the same images give the same bits (``docs/explanation/metrics.md#determinism-and-provenance``).
+settings with which the same images give the same bits (``docs/explanation/reproducibility.md``).
 """
 
 import os

@@ -13,7 +13,7 @@ from scorer.metrics.memorization import Nearest
 SCORE_TOLERANCE = 1e-6
 """Relative change of a score that batch size, threads or machine may cause.
 
-docs/explanation/metrics.md#determinism-and-provenance gives the reasons.
+docs/explanation/reproducibility.md gives the reasons.
 """
 IMAGE_TOLERANCE = 1e-5
 """Absolute change of one image's distance in [0, 2]. Features that turn by 1e-6 change 1 - |cos| by at most 2e-6."""
