@@ -30,8 +30,8 @@ def show_account(acting: ActingSignedIn, viewer: SignedIn, done: str = "") -> Re
 
 
 DONE_MESSAGES = {
-    "password": "Password changed. Other sessions have ended, and so have tokens and webhooks that you did not keep.",
-    "email": "Link sent. Open it to confirm your new address.",
+    "password": "Password changed. Your other sessions, and tokens and webhooks that you did not keep, have ended.",
+    "email": "Confirmation link sent. Open it to confirm the address.",
     "token": "Token revoked.",
     "session": "Session ended.",
 }
@@ -55,7 +55,6 @@ def _page(acting: Acting, viewer: Viewer, *, secret: str | None = None, **outcom
 
 @router.post("/tokens")
 def make_token(fields: FormFields, acting: ActingSignedIn, viewer: SignedIn) -> Response:
-    """Create a token; only this response shows it."""
     sessions.hold(acting.session, viewer.session_id, acting.now)
     name = text(fields, "name", max_length=MAX_NAME_LENGTH).strip()
     secret = new_secret()
@@ -89,7 +88,6 @@ def change_password(
 
 
 def _parse_kept_credentials(fields: Fields) -> KeptCredentials:
-    """The tokens and webhooks with ticked boxes."""
     tokens, webhooks = (
         [int(value) for value in fields.getlist(name) if value.isascii() and value.isdecimal() and len(value) < 19]
         for name in ("keep_token", "keep_webhook")
@@ -117,7 +115,7 @@ def delete_account(
     with refusal_on(_page, acting, viewer, place="deletion"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
         delete_own_account(sign_in, viewer, text(fields, "handle"), password=password)
-    title, message = "Account deleted", "Entries stay under a pseudonym, and records under the account's number."
+    title, message = "Account deleted", "Your entries stay under a pseudonym, other records under your account's ID."
     answer = render_page("rendering/message.html", viewer=None, title=title, message=message, way=("/", "Competitions"))
     session_cookies.delete_cookies(answer, request)
     return answer

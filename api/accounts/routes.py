@@ -43,28 +43,25 @@ router = ApiRouter(tags=["accounts"])
 
 @router.post("/accounts", status_code=201)
 def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
-    """Sign up. Kennel mails a link to the address. Open the link to confirm the address."""
+    """Sign up. To confirm your mail address, open the link that Kennel sends to it."""
     wanted = Application(**body.model_dump(exclude={"password"}))
     return AccountView.model_validate(actions.sign_up(wanted, body.password.get_secret_value()))
 
 
 @router.post("/admin/accounts", status_code=201)
 def create(body: NewAccount, acting: ActingAdmin, viewer: SignedIn) -> NewAccountView:
-    """Create an account with its first API token. Admins only, and not with an API token."""
+    """Create an account with its first API token. Admins only. Requires a session."""
     account = accounts.create_account(acting.session, **body.model_dump(), now=acting.now)
     secret = new_secret()
     api_tokens.issue(acting.session, account, secret, name=f"made by {acting.actor.handle}", now=acting.now)
-    subject = f"account:{account.handle}"
-    after = {"role": account.role}
-    audit_log.record_action(acting, "account.created", subject, after=after)
+    audit_log.record_action(acting, "account.created", f"account:{account.handle}", after={"role": account.role})
     return NewAccountView.of(account, token=secret)
 
 
 @router.put("/accounts/{handle}/role")
 def change_role(handle: str, body: NewRole, acting: ActingAdmin, viewer: SignedIn) -> AccountView:
-    """Change the role of an account. Admins only, and not with an API token. The last admin keeps the role."""
-    changed = accounts.change_role(acting, handle, body.role)
-    return AccountView.model_validate(changed)
+    """Change the role of an account. You can't demote the last admin. Admins only. Requires a session."""
+    return AccountView.model_validate(accounts.change_role(acting, handle, body.role))
 
 
 @router.post("/admin/invitations", status_code=201)
@@ -82,8 +79,8 @@ def me(viewer: KnownViewer) -> MeView:
 
 @router.get("/me/data", response_model=dict[str, list[dict[str, Any]]])
 def download_own_data(acting: ActingReader) -> Response:
-    """Download the stored data about you, as rows by kind: your account, sessions, tokens, notices, teams, entries and
-    other contributions. It contains no secrets; measurements are on the pages of your entries."""
+    """Download the data that Kennel stores about you, as rows by kind: account, sessions, tokens, notices, teams,
+    submissions and other contributions. Secrets and measurements are not included."""
     return own_data(acting)
 
 
@@ -91,7 +88,7 @@ def download_own_data(acting: ActingReader) -> Response:
 def delete_account(
     body: AccountDeletion, request: Request, response: Response, actions: AppSignInActions, viewer: SignedIn
 ) -> None:
-    """Delete your account permanently. Entries stay under a pseudonym; names, addresses and credentials are deleted."""
+    """Delete your account permanently, with its name, address and credentials. Submissions stay under a pseudonym."""
     delete_own_account(actions, viewer, body.handle, password=body.password.get_secret_value())
     session_cookies.delete_cookies(response, request)
 
@@ -119,7 +116,7 @@ def confirm(body: EmailConfirmation, actions: AppSignInActions) -> None:
 
 @router.post("/password-resets", status_code=202)
 def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
-    """Request a link for a new password by mail. The response is the same for unknown addresses."""
+    """Request a password reset link by mail. The response is the same for unknown addresses."""
     actions.ask_reset(body.email)
     return {"title": "If an account has this address, Kennel has sent a mail to it."}
 

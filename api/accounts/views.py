@@ -42,7 +42,7 @@ class SuspensionWish(Request):
     """Whether to suspend an account or lift its suspension."""
 
     suspended: bool = True
-    reason: str = Field("", max_length=1000, description="For the audit log.")
+    reason: str = Field("", max_length=1000, description="The reason, for the audit log.")
 
 
 class NewAccountView(AccountView):
@@ -96,9 +96,9 @@ class PasswordChange(Request):
     )
     new: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
     keep_tokens: list[int] = Field(
-        [], max_length=MAX_TOKENS, description="The ids of API tokens to keep; all others end."
+        [], max_length=MAX_TOKENS, description="The IDs of the API tokens to keep. All others end."
     )
-    keep_webhooks: list[int] = Field([], max_length=100, description="The ids of webhooks to keep; all others end.")
+    keep_webhooks: list[int] = Field([], max_length=100, description="The IDs of the webhooks to keep. All others end.")
 
 
 class PasswordProof(Request):
@@ -153,7 +153,7 @@ class SessionView(BaseModel):
         description="Send it as `X-CSRF-Token` with every request except GET, together with the cookie."
     )
     second_factor: bool = Field(
-        description="Whether the session waits for a second factor: `POST /session/second-factor` within 10 minutes."
+        description="Whether sign-in needs a second factor. If so, `POST /session/second-factor` within 10 minutes."
     )
 
 

@@ -104,9 +104,9 @@ async def healthz() -> dict[str, str]:
 
 @probes.get("/readyz")
 async def readyz(request: Request, response: Response) -> dict[str, str]:
-    """Check readiness. The response is 200 if database, clock, tables, broker and blob store are usable; 503 names the
-    problems. Results are cached for 2 seconds. The response takes at most `KENNEL_READINESS_SECONDS`, even if a
-    dependency does not respond."""
+    """Check readiness. The response is 200 if the database, clock, tables, broker and blob store are usable. Otherwise,
+    it is 503 and names the problems. Results are cached for 2 seconds. A response takes at most
+    `KENNEL_READINESS_SECONDS`, even if a dependency does not respond."""
     readiness: Readiness = request.app.state.readiness
     answer = dict(await readiness.get())
     if set(answer.values()) != {"ok"}:
@@ -120,9 +120,9 @@ def metrics(request: Request) -> Response:
     state: Any = request.app.state
     settings: Settings = state.settings
     if settings.metrics_token is None:
-        raise NotFound("no-metrics", "Metrics are off. To turn them on, the operator sets KENNEL_METRICS_TOKEN.")
+        raise NotFound("no-metrics", "Metrics are off. To turn them on, set KENNEL_METRICS_TOKEN.")
     if not is_authorised(request.headers.get("authorization", ""), settings.metrics_token.get_secret_value()):
-        raise Unauthenticated("no-token", "Send KENNEL_METRICS_TOKEN as a bearer token to get the metrics.")
+        raise Unauthenticated("no-token", "To get the metrics, send KENNEL_METRICS_TOKEN as a bearer token.")
     return Response(metrics_text(state.queue_metrics), media_type=CONTENT_TYPE)
 
 
@@ -134,9 +134,6 @@ async def health() -> dict[str, str]:
 
 @router.get("/ready")
 async def ready(request: Request, response: Response) -> dict[str, str]:
-    """Check readiness, like `/readyz`.
-
-    The response is 200 if the process can use its database, broker and blob store, its clock agrees with the
-    database's, and the tables have its version. 503 names the problems.
-    """
+    """Check readiness, like `/readyz`. The response is 200 if the process is ready. Otherwise, it is 503 and names the
+    problems."""
     return await readyz(request, response)

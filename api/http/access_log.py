@@ -88,14 +88,8 @@ def choose_request_id(scope: Mapping[str, Any]) -> str:
     return secrets.token_hex(8)
 
 
-def find_route_path(scope: Mapping[str, Any]) -> str:
-    """The path template of the request's route; ``none`` if no route matches."""
-    path = getattr(scope.get("route"), "path_format", None)
-    return "none" if path is None else str(path)
-
-
 def _count(scope: Scope, status: int, seconds: float) -> None:
-    route = find_route_path(scope)
+    route = getattr(scope.get("route"), "path_format", "none")
     method = scope["method"] if scope["method"] in METHODS else "other"
     HTTP_REQUESTS.labels(method, route, status).inc()
     HTTP_REQUEST_SECONDS.labels(route).observe(seconds)

@@ -43,7 +43,7 @@ async def refuse_cross_site(request: Request) -> None:
             urlsplit(settings.public_url).netloc,
         }
     if not same_site:
-        raise Forbidden("cross-site", "This request comes from a page of another site. Use the pages of this site.")
+        raise Forbidden("cross-site", "A page of another site sent this request. Use the pages of this site instead.")
 
 
 async def received_csrf_token(request: Request) -> str | None:

@@ -112,7 +112,6 @@ def claimed_viewer(request: Request, at: Annotated[datetime, Depends(request_tim
 
 
 def bearer_token(request: Request) -> str | None:
-    """The API token in the header ``Authorization``."""
     scheme, token = get_authorization_scheme_param(request.headers.get("authorization"))
     return token if scheme.lower() == "bearer" and token else None
 
@@ -195,7 +194,6 @@ async def known_viewer(viewer: Annotated[Viewer | None, Depends(current_viewer)]
 
 
 async def signed_in(viewer: Annotated[Viewer, Depends(known_viewer)]) -> Viewer:
-    """A signed-in browser."""
     return require_session(viewer)
 
 
@@ -245,26 +243,20 @@ def organizer(
     return account
 
 
-async def reviewer(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
-    """A reviewer or organizer of any competition; writing needs the scope ``organize``. The route's function checks the
-    competition."""
-    return _within_scope(request, viewer, roles.require_reviews_any(viewer.account))
+def account_in_role(require_role: Callable[[Account], Account]) -> Callable[..., Any]:
+    """The dependency of an account that passes ``require_role``; writing needs the scope ``organize``."""
+
+    async def account(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
+        return _within_scope(request, viewer, require_role(viewer.account))
+
+    return account
 
 
-async def any_organizer(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
-    """An organizer of any competition or a person who may open one; writing needs the scope ``organize``. The route's
-    function checks the competition."""
-    return _within_scope(request, viewer, roles.require_organizes_any(viewer.account))
-
-
-async def competition_creator(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
-    """An account that may open competitions; writing needs the scope ``organize``."""
-    return _within_scope(request, viewer, roles.require_role(viewer.account, "organizer"))
-
-
-async def admin(request: Request, viewer: Annotated[Viewer, Depends(known_viewer)]) -> Account:
-    """An admin; writing needs the scope ``organize``."""
-    return _within_scope(request, viewer, roles.require_role(viewer.account))
+# Routes of reviewers and of any organizer check the competition themselves.
+reviewer = account_in_role(roles.require_reviews_any)
+any_organizer = account_in_role(roles.require_organizes_any)
+competition_creator = account_in_role(lambda account: roles.require_role(account, "organizer"))
+admin = account_in_role(roles.require_role)
 
 
 def _within_scope(request: Request, viewer: Viewer, account: Account) -> Account:

@@ -35,7 +35,7 @@ async def read_fields(request: Request) -> Fields:
     """The fields of a form, in UTF-8. ``Invalid`` for anything else; ``TooLarge`` if the declared length exceeds the
     limit, before any byte is read."""
     if not is_form(request):
-        raise Invalid("not-a-form", "This address only accepts the form of its page.")
+        raise Invalid("not-a-form", "This address only accepts the form on its page.")
     declared = content_length(request.scope)
     if declared is None or declared > MAX_FORM_BYTES:
         raise TooLarge(
@@ -44,7 +44,7 @@ async def read_fields(request: Request) -> Fields:
     try:
         pairs = parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise Invalid("not-a-form", "The form is malformed. Reload the page and submit its form.") from None
+        raise Invalid("not-a-form", "The form is malformed. Reload the page and submit the form again.") from None
     if any("\x00" in part for pair in pairs for part in pair):
         raise Invalid("nul-character", "The request contains a NUL character. Remove it.")
     return ImmutableMultiDict(pairs)
@@ -67,9 +67,9 @@ def read_choice(fields: Fields, name: str, among: Any, *, message: str) -> Any:
 
 
 def require_reason(reason: str) -> None:
-    """Raise ``Invalid`` if ``reason`` is empty."""
+    """``Invalid`` if ``reason`` is empty."""
     if not reason:
-        raise Invalid("no-reason", "Give a reason. The history shows it.")
+        raise Invalid("no-reason", "Enter a reason. It is shown in the history.")
 
 
 def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
@@ -78,7 +78,7 @@ def number_field(fields: Fields, name: str, kind: type[Any]) -> Any:
     try:
         return kind(value) if value else None
     except ValueError:
-        raise Invalid("no-number", f"{value!r} is not a number.") from None
+        raise Invalid("no-number", f"{value!r} is not a number. Enter a number.") from None
 
 
 class TakenForms:

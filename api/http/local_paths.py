@@ -18,7 +18,6 @@ SETUP_FOLDERS = ("/account/second-factor", "/api/v1/me/second-factors", "/api/v1
 
 
 def path_with_query(url: URL | SplitResult) -> str:
-    """The path and query of an address."""
     return f"{url.path}?{url.query}" if url.query else url.path
 
 
@@ -45,5 +44,4 @@ def remembered_path(request: Request) -> str:
 
 
 def is_setup_path(path: str) -> bool:
-    """Whether a path is open before a second factor is set up."""
     return path in SETUP_PATHS or path.startswith(SETUP_FOLDERS)

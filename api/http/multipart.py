@@ -52,13 +52,13 @@ async def _open_form(request: Request, body: AsyncIterator[bytes]) -> UploadForm
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != FORM_MEDIA_TYPE or not boundary:
-        raise Invalid("not-a-form", "This address only accepts the form of its page.")
+        raise Invalid("not-a-form", "This address only accepts the form on its page.")
     bytes_before_file = _BytesBeforeFile(body)
     events = _events(bytes_before_file.pieces(), boundary)
     fields = dict[str, str]()
     async for headers in events:
         if not isinstance(headers, dict) or len(fields) > MAX_FIELDS:
-            raise Invalid("not-a-form", "The form is malformed. Reload the page and submit its form.")
+            raise Invalid("not-a-form", "The form is malformed. Reload the page and submit the form again.")
         _, disposition = parse_options_header(headers.get(b"content-disposition", b""))
         name, file_name = _text(disposition.get(b"name", b"")), disposition.get(b"filename")
         if not fields:
@@ -117,7 +117,7 @@ def _text(data: bytes) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise Invalid("not-a-form", "The form is malformed. Reload the page and submit its form.") from None
+        raise Invalid("not-a-form", "The form is malformed. Reload the page and submit the form again.") from None
     if "\x00" in text:
         raise Invalid("nul-character", "The request contains a NUL character. Remove it.")
     return text
@@ -165,6 +165,6 @@ async def _events(chunks: AsyncIterator[bytes], boundary: bytes) -> AsyncIterato
         try:
             parser.write(chunk)
         except FormParserError:
-            raise Invalid("not-a-form", "The form is malformed. Reload the page and submit its form.") from None
+            raise Invalid("not-a-form", "The form is malformed. Reload the page and submit the form again.") from None
         while events:
             yield events.popleft()

@@ -21,8 +21,6 @@ class RowsPage(NamedTuple, Generic[Row]):
 
 
 class PageRequest(NamedTuple):
-    """A requested page of a list."""
-
     after: int | None
     limit: int
 
@@ -47,7 +45,6 @@ def page_request(
     after: Annotated[int | None, Query(ge=0, le=2**62)] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_ROWS)] = 50,
 ) -> PageRequest:
-    """The requested page, by default the first."""
     return PageRequest(after or None, limit)
 
 

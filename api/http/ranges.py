@@ -21,8 +21,6 @@ RANGE = re.compile(r"bytes=(\d{1,18})?-(\d{1,18})?")
 
 @dataclass(frozen=True)
 class BlobPart:
-    """A complete blob as part of a response."""
-
     key: str
     bytes: int
 

@@ -109,14 +109,14 @@ class RateLimiter:
                 return count(self._shared)
             except StorageError as error:
                 self._breaker.trip()
-                log.warning("Redis does not respond, this process counts requests by itself: %s", error)
+                log.warning("Redis does not respond; this process counts requests itself: %s", error)
         return count(self._own)
 
 
 @lru_cache(maxsize=4096)
 def find_network(address: str, *, ipv4_bits: int = 32, ipv6_bits: int = 64) -> str:
-    """The network that limits count for: by default the address for IPv4, and for IPv6 the /64, which belongs to one
-    host."""
+    """The network whose requests share a limit. By default, it is the address for IPv4, and for IPv6 the /64, which
+    belongs to one host."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -26,7 +26,7 @@ def declared_bytes(request: Request) -> int | None:
     if request.headers.get("content-type", "").split(";")[0].strip().lower() in FORM_MEDIA_TYPES:
         raise Invalid(
             "not-a-form",
-            "Send the zip itself as the body instead of a form: curl -X POST -T entry.zip URL",
+            "The body is a form. Send the zip itself as the body: curl -X POST -T entry.zip URL",
         )
     return content_length(request.scope)
 

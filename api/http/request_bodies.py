@@ -92,7 +92,7 @@ class RequestBodies:
         others = self._file_bytes[account_id] - held
         if others and others + held + count > MAX_FILE_BYTES_PER_ACCOUNT:
             title = (
-                f"Together, the files you are sending exceed {MAX_FILE_BYTES_PER_ACCOUNT:,} bytes. Wait until one ends."
+                f"The files you are sending exceed {MAX_FILE_BYTES_PER_ACCOUNT:,} bytes in total. Wait until one ends."
             )
             raise RefusedBody(429, "too-many-file-bytes", title)
         self._file_bytes[account_id] += count
@@ -150,14 +150,12 @@ class _Body:
         return message
 
     def stream_from(self, account_id: int) -> None:
-        """Treat the body as an account's file."""
         self._begin(("account", account_id), MAX_FILES_PER_ACCOUNT)
         self._add_file_bytes(account_id, content_length(self._scope) or 0)
         self._account_id = account_id
 
     @property
     def is_streamed(self) -> bool:
-        """True for a file."""
         return self._account_id is not None
 
     def _begin(self, sender: Hashable, limit: int) -> None:
@@ -171,7 +169,7 @@ class _Body:
         except TimeoutError:
             limit = f"for {IDLE_SECONDS:.0f} s" if self.is_streamed else f"within {MAX_BODY_SECONDS:.0f} s"
             problem = "No data arrived" if self.is_streamed else "The request was not complete"
-            raise RefusedBody(408, "too-slow", f"{problem} {limit}. Send it again.") from None
+            raise RefusedBody(408, "too-slow", f"{problem} {limit}. Send the request again.") from None
 
     def _count(self, count: int) -> None:
         self._require_size(self._bytes + count)

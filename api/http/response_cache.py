@@ -69,7 +69,6 @@ class ResponseCache:
                     del self._locks[etag]
 
     def find(self, etag: str) -> bytes | None:
-        """The body with an ETag, if the cache has it."""
         with self._lock:
             if etag in self._bodies:
                 self._bodies.move_to_end(etag)

@@ -12,4 +12,4 @@ def require_right_clock(session: Session) -> None:
     close, or refuse one before it."""
     session.connection()  # connect first, because that would take too long during the measurement
     if abs(skew_in(session, utc_now)) > MAX_SKEW:
-        raise Unavailable("wrong-clock", "The clock of this server is wrong. Try again later.")
+        raise Unavailable("wrong-clock", "The server's clock is wrong, so it accepts no entries. Try again later.")

@@ -84,7 +84,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         handshake.send(None).add_done_callback(lambda _: self._end_handshake(handshake))
 
     def _end_handshake(self, handshake: Coroutine[Any, Any, Transport | None]) -> None:
-        """Begin HTTP if the handshake succeeded."""
         encrypted = None
         try:
             handshake.send(None)
@@ -135,7 +134,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             super().data_received(piece)
 
     def on_message_begin(self) -> None:
-        """Start the timer for the headers of another request."""
         if len(self.pipeline) >= MAX_PIPELINED:
             raise ValueError("too many requests wait for a response")
         super().on_message_begin()
@@ -182,7 +180,6 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Stop the timer for the rest of a body."""
         self._message_is_complete = True
         self._header_bytes = 0
         self._stop_timer()

@@ -45,7 +45,6 @@ def session_secret(request: Request) -> str | None:
 
 
 def device_secret(request: Request) -> str | None:
-    """The secret that identifies the request's browser."""
     secret = request.cookies.get(cookie_name(request, DEVICE_COOKIE), "")
     return secret if SECRET.fullmatch(secret) else None
 
@@ -89,7 +88,6 @@ def delete_session_cookie(response: Response, request: Request) -> None:
 
 
 def delete_cookies(response: Response, request: Request) -> None:
-    """Delete the cookies of the session and of the device."""
     for name in ("kennel", DEVICE_COOKIE):
         delete_cookie(response, request, name)
 

@@ -82,15 +82,15 @@ def require_offered_extensions(request: Request) -> None:
             raise TusError(
                 501,
                 "tus-extension",
-                f"{name} needs the tus extension {extension}, which this service does not support. Send one upload in "
-                "order, with Upload-Length (tus-js-client: without parallelUploads and uploadLengthDeferred).",
+                f"{name} requires the tus extension {extension}, which this service does not support. Send one upload "
+                "in order, with Upload-Length (tus-js-client: without parallelUploads and uploadLengthDeferred).",
             )
     if request.headers.get("content-type", "").lower() == PATCH_MEDIA_TYPE:
         raise TusError(
             501,
             "tus-extension",
-            "A body needs the tus extension creation-with-upload, which this service does not support. Send the bytes "
-            "with PATCH (tus-js-client: without uploadDataDuringCreation).",
+            "A body requires the tus extension creation-with-upload, which this service does not support. Send the "
+            "bytes with PATCH (tus-js-client: without uploadDataDuringCreation).",
         )
 
 
@@ -115,8 +115,6 @@ def parse_metadata(header: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Checksum:
-    """The checksum of one request's bytes, from ``Upload-Checksum``."""
-
     algorithm: str
     digest: bytes
 
@@ -132,7 +130,9 @@ def parse_checksum(header: str | None) -> Checksum | None:
         digest = b""
     if algorithm not in CHECKSUMS or not digest:
         raise TusError(
-            400, "bad-checksum", f"Upload-Checksum must be one of {', '.join(CHECKSUMS)}, a space and base64."
+            400,
+            "bad-checksum",
+            f"Upload-Checksum must have an algorithm ({' or '.join(CHECKSUMS)}), a space and base64.",
         )
     return Checksum(algorithm, digest)
 

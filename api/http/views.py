@@ -16,8 +16,8 @@ from scorer.lifecycle import TrackKind
 from scorer.metrics.metric_catalogue import METRICS
 
 INTERVAL_COVERAGE = (
-    "The share of 1,000 simulated intervals (value ± 1.96 standard errors) that contained the true value. Null if it is"
-    " between 0.93 and 0.97, or if it was not measured."
+    "The share of 1,000 simulated intervals (value ± 1.96 standard errors) that contained the true value. Null if it"
+    " was between 0.93 and 0.97, or was not measured."
 )
 """The description of a field."""
 
@@ -47,7 +47,7 @@ class Page(BaseModel):
 
 
 class RequeuedView(BaseModel):
-    """The number of restarted jobs."""
+    """How many jobs were restarted."""
 
     requeued: int
 
@@ -56,11 +56,11 @@ class PairView(RecordView):
     """A generated image and its nearest reference image."""
 
     number: int
-    image: int = Field(description="The index of the image among the zip's names in order.")
+    image: int = Field(description="The index of the image in the zip, ordered by file name.")
     reference_name: str
     distance: float = Field(description="The cosine distance of their features.")
     difference: float = Field(description="The root mean square difference of the pixels, in grey levels.")
-    mirrored_difference: float = Field(description="The same with left and right of the reference image swapped.")
+    mirrored_difference: float = Field(description="The same for the mirrored reference image.")
     mirrored: bool = Field(description="Whether the mirrored reference image is the better match.")
 
 
@@ -68,38 +68,34 @@ def pair_view(pair: PairImages) -> PairView:
     return PairView.of(pair, image=pair.place, mirrored=pair.is_mirrored)
 
 
-class ShownTrackView(RecordView):
-    """A number that is shown in addition to the ranked scores."""
-
+class _ShownMetricView(RecordView):
     name: str
-    metric: str
     title: str = Field(description="The metric's display name.")
     better: Literal["lower", "higher"] = Field(description="Whether lower or higher values are better.")
-    constants: dict[str, float]
     extractor: str
     reference: TrackKind = Field(description="The track that provides the reference images.")
     interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
+
+
+class ShownTrackView(_ShownMetricView):
+    """A metric that is shown in addition to the ranked scores."""
+
+    metric: str
+    constants: dict[str, float]
     visibility: Visibility
     created_at: datetime
     progress: ShownTrackProgress | None = Field(None, description="For organizers only.")
 
 
 class ShownValueView(RecordView):
-    """An entry's value on a shown track."""
+    """A submission's value on a shown track."""
 
-    value: float | None = Field(description="Null if the metric has no value for the entry.")
-    standard_error: float | None = Field(description="Over the choice of the generated images; null if unknown.")
+    value: float | None = Field(description="Null if the metric has no value for the submission.")
+    standard_error: float | None = Field(description="It covers the choice of the generated images; null if unknown.")
 
 
-class ShownNumberView(ShownValueView):
-    """An entry's value on a shown track, with a description of the track."""
-
-    name: str
-    title: str = Field(description="The metric's display name.")
-    better: Literal["lower", "higher"] = Field(description="Whether lower or higher values are better.")
-    extractor: str
-    reference: TrackKind = Field(description="The track that provides the reference images.")
-    interval_coverage: float | None = Field(None, description=INTERVAL_COVERAGE)
+class ShownNumberView(_ShownMetricView, ShownValueView):
+    """A submission's value on a shown track, with a description of the track."""
 
 
 def shown_numbers(

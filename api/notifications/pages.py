@@ -52,7 +52,6 @@ def mark_read(fields: FormFields, acting: ActingSignedIn) -> Response:
 
 @router.api_route(CHANNELS_PATH, methods=["GET", "HEAD"])
 def show_channels(acting: ActingSignedIn, viewer: SignedIn, done: str = "") -> Response:
-    """The page of mailed kinds of notices, and of webhooks."""
     return _channels_page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -76,7 +75,6 @@ def _channels_page(
 
 @router.post(f"{CHANNELS_PATH}/mails")
 def choose_mails(fields: FormFields, acting: ActingSignedIn) -> Response:
-    """Mail the ticked kinds of notices."""
     ticked = set(fields.getlist("mailed"))
     notices.choose_mails(acting.session, acting.actor, {kind: kind.value in ticked for kind in Kind})
     return see_other(f"{CHANNELS_PATH}?done=mails#mails")
@@ -84,13 +82,11 @@ def choose_mails(fields: FormFields, acting: ActingSignedIn) -> Response:
 
 @router.post(f"{CHANNELS_PATH}/webhooks")
 def add_webhook(fields: FormFields, acting: ActingSignedIn, viewer: SignedIn, settings: AppSettings) -> Response:
-    """Register a webhook; only this response shows its secret."""
     sessions.hold(acting.session, viewer.session_id, acting.now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
-    local = settings.webhooks_local
     url = text(fields, "url", max_length=webhooks.MAX_URL_LENGTH).strip()
     with refusal_on(_channels_page, acting, viewer, url=url):
-        webhooks.register(acting, url, secret=secret, local=local)
+        webhooks.register(acting, url, secret=secret, local=settings.webhooks_local)
     return _channels_page(acting, viewer, status=201, secret=secret)
 
 
@@ -102,7 +98,6 @@ def remove_webhook(webhook_id: RowId, acting: ActingSignedIn) -> Response:
 
 @router.post(f"{CHANNELS_PATH}/webhooks/{{webhook_id}}/ping")
 def ping_webhook(webhook_id: RowId, acting: ActingSignedIn, viewer: SignedIn, rates: AppRateLimiter) -> Response:
-    """Send a test notice to a webhook."""
     with refusal_on(_channels_page, acting, viewer):
         rates.hit("webhook-ping", viewer.account.id)
     webhooks.ping(acting, webhook_id)

@@ -22,7 +22,7 @@ def index(
     session: DbSession,
     account: CurrentUser,
     wanted: Paging,
-    unread: Annotated[bool, Query(description="Only unread notices.")] = False,
+    unread: Annotated[bool, Query(description="Return only unread notices.")] = False,
 ) -> NoticePage | Response:
     """List your notices, newest first."""
     newest = notices_page(session, account.id, before=wanted.after, limit=wanted.one_more, unread=unread)
@@ -51,7 +51,7 @@ def mark_read(notice_id: RowId, acting: ActingSubmitter) -> None:
 
 @router.get("/me/mails")
 def mail_choices(session: DbSession, account: CurrentUser) -> MailChoices:
-    """Get the kinds of notices that you receive by mail, at a confirmed address."""
+    """Get the kinds of notices that you receive by mail. Mails need a confirmed address."""
     return MailChoices(mailed=notices.mail_choices(session, account))
 
 

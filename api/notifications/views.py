@@ -25,13 +25,13 @@ class NoticePage(Page):
     """Notices, newest first."""
 
     notices: list[NoticeView]
-    unread: int = Field(description="The number of all unread notices, not only of this page.")
+    unread: int = Field(description="The number of all your unread notices, not only those on this page.")
 
 
 class ReadMark(Request):
     """The position up to which notices are read."""
 
-    up_to: int = Field(ge=1, le=2**62, description="The id of the newest notice that you have read.")
+    up_to: int = Field(ge=1, le=2**62, description="The ID of the newest notice that you have read.")
 
 
 class MailChoices(Request):
@@ -41,7 +41,7 @@ class MailChoices(Request):
 
 
 class NewWebhook(Request):
-    """An address to post notices to."""
+    """An address to which Kennel posts your notices."""
 
     url: str = Field(max_length=2000, examples=["https://hooks.example.org/kennel"])
 
@@ -61,7 +61,7 @@ class WebhookPage(Page):
 class NewWebhookView(WebhookView):
     """A new webhook."""
 
-    secret: str = Field(description="The key of its signatures, shown only once.")
+    secret: str = Field(description="The key that signs its deliveries. Shown only once.")
 
 
 class DeliveryView(RecordView):

@@ -41,7 +41,6 @@ class TeamContext:
     settings: AppSettings
 
     def show(self, **outcome: Any) -> Response:
-        """The page, with the outcome of an action."""
         account = self.viewer.account
         with self.begin() as session:
             acting = Acting(session, account, self.now)
@@ -100,7 +99,6 @@ def invite_person(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) 
 
 @router.post("/merges")
 def propose_merge(page: CurrentTeam, fields: FormFields, rates: AppRateLimiter) -> Response:
-    """Invite another team to merge into this one."""
     name = text(fields, "team")
     rates.hit("team-invitation", page.viewer.account.id)
     return page.act(lambda acting: invitations.propose_merge(acting, page.slug, name), place="merge", done="asked")

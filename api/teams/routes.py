@@ -24,13 +24,10 @@ from api.teams.views import (
     TeamStorageView,
     TeamView,
 )
-from scorer.competitions import competition_state
-from scorer.competitions.competition_state import CompetitionState, visible_state
+from scorer.competitions.competition_state import CompetitionState, grace_end, visible_state
 from scorer.db.tables import TeamInvitation
-from scorer.db.teams.storage import StorageUsage
 from scorer.teams import final_picks, invitations, quotas, storage, teams
 from scorer.teams.final_picks import FinalEntries
-from scorer.teams.quotas import Quota
 from scorer.teams.teams import Roster
 
 router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
@@ -38,7 +35,7 @@ router = ApiRouter(prefix="/competitions/{slug}", tags=["teams"])
 
 @router.post("/teams", status_code=201)
 def create(slug: str, body: TeamName, acting: ActingSubmitter) -> TeamView:
-    """Create a team. Without a team, you become a team of one with your first entry."""
+    """Create a team. Without a team, your first submission makes you a team of one."""
     roster = teams.create(acting, slug, body.name)
     return _view(visible_state(acting, slug), roster)
 
@@ -59,14 +56,14 @@ def rename(slug: str, body: TeamName, acting: ActingSubmitter) -> TeamView:
 
 @router.delete("/team/membership", status_code=204)
 def leave(slug: str, acting: ActingSubmitter) -> None:
-    """Leave your team. You can't leave after you have submitted an entry."""
+    """Leave your team. You can't leave after you have made a submission."""
     teams.leave(acting, slug)
 
 
 @router.post("/team/invitations", status_code=201)
 def invite(slug: str, body: NewTeamInvitation, acting: ActingSubmitter, rates: AppRateLimiter) -> TeamInvitationView:
-    """Invite a person to join the team that you lead (`handle`), or another team to merge into it (`team`). They get a
-    notice. Inviting again has no effect."""
+    """Invite a person to join the team that you lead (`handle`), or another team to merge into it (`team`). They are
+    notified. Inviting them again has no effect."""
     rates.hit("team-invitation", acting.actor.id)
     who, ask = (
         (body.handle, invitations.invite_person) if body.handle is not None else (body.team, invitations.propose_merge)
@@ -92,40 +89,18 @@ def received(slug: str, acting: ActingReader, wanted: Paging) -> TeamInvitationP
 
 @router.put("/invitations/{invitation_id}/answer")
 def answer(slug: str, invitation_id: RowId, body: Answer, acting: ActingSubmitter) -> TeamInvitationView:
-    """Accept or decline an invitation. The leader answers a proposed merge. After accepting it, all members and entries
-    belong to the team that proposed it."""
+    """Accept or decline an invitation. Only your team's leader can answer a proposed merge. Accepting it moves all
+    members and submissions of your team to the team that proposed it."""
     invitation = invitations.answer(acting, slug, invitation_id, accept=body.accept)
     return _invitation(invitation)
 
 
 @router.get("/limits")
 def show_limits(slug: str, acting: ActingReader, settings: AppSettings) -> LimitsView:
-    """Get your team's limits and their use, and when its next entry is possible."""
+    """Get your team's limits and usage, and when it can make its next submission."""
     state = visible_state(acting, slug)
+    quota = quotas.load_quota(acting.session, state, acting.actor, now=acting.now)
     used = storage.load_usage(acting, state.competition)
-    return _limits_view(
-        quotas.load_quota(acting.session, state, acting.actor, now=acting.now), used, settings.max_team_bytes
-    )
-
-
-@router.get("/storage")
-def show_storage(slug: str, acting: ActingOrganizer, settings: AppSettings) -> StorageView:
-    """Get the stored bytes of a competition, and the teams that use the most. Organizers only."""
-    competition = visible_state(acting, slug).competition
-    used = storage.load_competition_usage(acting.session, competition, acting.now)
-    return StorageView(
-        stored_bytes=used.stored,
-        staged_bytes=used.staged,
-        max_bytes=settings.max_competition_bytes,
-        max_team_bytes=settings.max_team_bytes,
-        largest_teams=[
-            TeamStorageView(team=team, stored_bytes=stored)
-            for team, stored in storage.largest_teams(acting.session, competition)
-        ],
-    )
-
-
-def _limits_view(quota: Quota, used: StorageUsage, max_bytes: int | None) -> LimitsView:
     return LimitsView(
         daily_limit=quota.limits.daily_limit,
         used_today=quota.usage.charged,
@@ -139,7 +114,24 @@ def _limits_view(quota: Quota, used: StorageUsage, max_bytes: int | None) -> Lim
         next_entry_at=quota.next_entry_at,
         stored_bytes=used.stored,
         staged_bytes=used.staged,
-        max_bytes=max_bytes,
+        max_bytes=settings.max_team_bytes,
+    )
+
+
+@router.get("/storage")
+def show_storage(slug: str, acting: ActingOrganizer, settings: AppSettings) -> StorageView:
+    """Get the storage that a competition uses, and the teams that use the most. Organizers only."""
+    competition = visible_state(acting, slug).competition
+    used = storage.load_competition_usage(acting.session, competition, acting.now)
+    return StorageView(
+        stored_bytes=used.stored,
+        staged_bytes=used.staged,
+        max_bytes=settings.max_competition_bytes,
+        max_team_bytes=settings.max_team_bytes,
+        largest_teams=[
+            TeamStorageView(team=team, stored_bytes=stored)
+            for team, stored in storage.largest_teams(acting.session, competition)
+        ],
     )
 
 
@@ -172,19 +164,18 @@ picks = ApiRouter(tags=["results"])
 
 @picks.get("/competitions/{slug}/picks")
 def show_picks(slug: str, acting: ActingReader) -> PicksView:
-    """Get the entries that count for your team's final rank: its picks, or without picks its best public entries."""
-    state = competition_state.visible_state(acting, slug)
+    """Get the submissions that count for your team's final rank: its picks, or otherwise its best public ones."""
+    state = visible_state(acting, slug)
     team = teams.own_team(acting.session, state, acting.actor)
     return _picks(state, final_picks.load_final_entries(acting.session, state, team))
 
 
 @picks.put("/competitions/{slug}/picks")
 def pick(slug: str, body: NewPicks, acting: ActingSubmitter) -> PicksView:
-    """Pick the entries that count for your team's final rank. You can also pick entries that wait for their score.
-    Picks
-    can change until the last uploads have finished. An empty list removes the picks."""
+    """Pick the submissions that count for your team's final rank. They may still be waiting for their score. You can
+    change the picks until the last uploads have finished. An empty list removes them."""
     finals = final_picks.pick(acting, slug, body.submissions)
-    return _picks(competition_state.visible_state(acting, slug), finals)
+    return _picks(visible_state(acting, slug), finals)
 
 
 def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:
@@ -193,7 +184,7 @@ def _picks(state: CompetitionState, finals: FinalEntries) -> PicksView:
         submissions=[entry.id for entry in finals.picks],
         chosen=chosen is not None,
         most=state.competition.final_picks,
-        until=competition_state.grace_end(state.competition),
+        until=grace_end(state.competition),
         picked_by=chosen.author.handle if chosen else None,
         picked_at=chosen.created_at if chosen else None,
     )

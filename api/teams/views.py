@@ -10,16 +10,16 @@ from scorer.teams.teams import MAX_TEAM_NAME_LENGTH
 
 
 class NewPicks(Request):
-    """The entries that count for the team's final rank; an empty list removes the picks."""
+    """The submissions that count for the team's final rank; an empty list removes the picks."""
 
     submissions: list[str] = Field(max_length=100, examples=[["k3_wpq8Zr1Ya"]])
 
 
 class PicksView(BaseModel):
-    """The entries that count for a team's final rank."""
+    """The submissions that count for a team's final rank."""
 
-    submissions: list[str] = Field(description="The picked entries; without picks, the best public ones.")
-    chosen: bool = Field(description="Whether the team has picked entries; if not, its best public entries count.")
+    submissions: list[str] = Field(description="The picked submissions; without picks, the best public ones.")
+    chosen: bool = Field(description="Whether the team has picks; if not, its best public submissions count.")
     most: int = Field(description="The maximum number of picks.")
     until: datetime | None = Field(description="The deadline for changing picks.")
     picked_by: str | None
@@ -41,7 +41,7 @@ class NewTeamInvitation(Request):
     @model_validator(mode="after")
     def _one(self) -> "NewTeamInvitation":
         if (self.handle is None) == (self.team is None):
-            raise ValueError("set either handle or team")
+            raise ValueError("set either handle or team, not both")
         return self
 
 
@@ -84,23 +84,21 @@ class TeamView(BaseModel):
 
 
 class LimitsView(BaseModel):
-    """Your team's limits and their use. A limit of null means no limit."""
+    """Your team's limits and usage. A limit of null means no limit."""
 
-    daily_limit: int | None = Field(description="Entries per UTC day.")
-    used_today: int = Field(description="Entries today, without rejected, failed and cancelled ones.")
+    daily_limit: int | None = Field(description="Submissions per UTC day.")
+    used_today: int = Field(description="Submissions today, except rejected, failed and cancelled ones.")
     remaining_today: int | None
-    pending_limit: int = Field(description="Entries in progress at the same time.")
+    pending_limit: int = Field(description="Submissions in progress at the same time.")
     pending: int
     rejected_limit: int = Field(description="Rejected uploads per UTC day.")
     rejected_today: int
     refusal: Literal["daily-limit", "pending-limit", "rejected-limit"] | None = Field(
-        description="The limit that prevents the next entry."
+        description="The limit that prevents the next submission."
     )
     resets_at: datetime = Field(description="When the daily counts are reset: the next UTC midnight.")
     next_entry_at: datetime | None = Field(
-        description=(
-            "When the next entry is possible; null if it depends on an entry in progress, or if no entry is possible."
-        )
+        description="When the next submission is possible; null if that depends on one in progress, or if none is."
     )
     stored_bytes: int = Field(description="The stored bytes of your team's zips, generators and code.")
     staged_bytes: int = Field(description="The bytes reserved for your team's uploads in progress.")

@@ -34,11 +34,11 @@ def keep_organizers(session: Session) -> Iterator[None]:
     session.flush()
     lost = [title for key, title in competition_roles.without_organizer(session).items() if key not in before]
     if lost:
-        more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         raise Conflict(
             "last-organizer",
-            f"This would leave nobody to decide disputes in {lost[0]}{more}. First add another organizer there, or "
-            "make somebody an admin who has not competed in it.",
+            f"Nobody could then decide disputes in {lost[0]}{more}. First add another organizer, or give somebody "
+            "who has not competed there the role of admin.",
         )
 
 
@@ -46,7 +46,7 @@ HANDLE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,38}")
 EMAIL_PATTERN = re.compile(r"[^\s@\"<>(),:;\[\]\\]+@[^\s@\"<>(),:;\[\]\\]+\.[^\s@\"<>(),:;\[\]\\.]+")
 """Stricter than RFC 5322, but matches every address in practical use. Only a mail shows whether an address works."""
 MAX_EMAIL_LENGTH = 254
-CREDENTIAL_CHANGED = """the password of your Kennel account {handle} was changed.
+CREDENTIAL_CHANGED = """The password of your Kennel account {handle} was changed.
 
 If this was not you, set a new password with "Forgot your password?" on the sign-in page. This ends every session,
 API token and webhook of your account.
@@ -76,7 +76,7 @@ def find_account(session: Session, handle: str) -> Account:
     """Return the account with this handle; ``NotFound`` if there is none."""
     account = accounts.account_by_handle(session, handle)
     if account is None:
-        raise NotFound("no-account", f"There is no account {handle!r}.")
+        raise NotFound("no-account", f"No account has the handle {handle!r}. Check the spelling.")
     return account
 
 
@@ -105,7 +105,7 @@ def change_role(acting: Acting[Account | None], handle: str, role: str) -> Accou
 
 
 def require_another_admin(session: Session, account: Account) -> None:
-    """``Conflict`` if this account is the last active admin. The lock makes concurrent removals wait for each other."""
+    """``Conflict`` for the last active admin. The lock makes concurrent removals wait for each other."""
     accounts.lock_names(session)
     if [admin.id for admin in accounts.active_admins(session)] == [account.id]:
         raise Conflict("last-admin", f"{account.handle} is the last admin. Make another account an admin first.")
@@ -124,7 +124,7 @@ def require_email(email: str) -> str:
     """Return the mail address without surrounding spaces; ``Invalid`` if it is not one."""
     email = email.strip()
     if not is_email(email):
-        raise Invalid("bad-email", "This is not a valid mail address. Use ASCII characters only.")
+        raise Invalid("bad-email", f"{email!r} is not a valid mail address. Use ASCII characters only.")
     return email
 
 

@@ -44,7 +44,7 @@ def issue(
     allowed = list_scopes(account)
     scopes = allowed if scopes is None else scopes
     if not scopes or not set(scopes) <= set(allowed):
-        raise Invalid("bad-scope", f"Choose at least one of the scopes {', '.join(allowed)}, and no others.")
+        raise Invalid("bad-scope", f"Choose one or more of the scopes {', '.join(allowed)}.")
     accounts.lock_account(session, account.id)
     if len(accounts.load_tokens(session, account.id)) >= MAX_TOKENS:
         raise Conflict("too-many-tokens", f"You have {MAX_TOKENS} tokens, which is the limit. Revoke one first.")
@@ -67,7 +67,9 @@ def authenticate(session: Session, secret: str, now: datetime) -> Token:
     """Return the token with this secret; ``Unauthenticated`` if it is unknown or revoked."""
     token = accounts.token_by_digest(session, hash_secret(secret))
     if token is None:
-        raise Unauthenticated("bad-token", "This token is unknown or was revoked.")
+        raise Unauthenticated(
+            "bad-token", "This token is unknown or was revoked. Create a new one on the page /account."
+        )
     require_active(token.account)
     if token.last_used_at is None or now - token.last_used_at > TOUCH_AFTER:
         token.last_used_at = now
@@ -78,7 +80,7 @@ def require_scope(scopes: Collection[str], scope: Scope) -> None:
     """``Forbidden`` unless ``scope`` is among the token's ``scopes``."""
     if scope not in scopes:
         raise Forbidden(
-            "wrong-scope", f"Your token has the scope {', '.join(scopes)}. Use a token with the scope {scope}."
+            "wrong-scope", f"Your token has the scopes {', '.join(scopes)}. Use a token with the scope {scope}."
         )
 
 

@@ -17,8 +17,6 @@ from scorer.notifications import webhooks
 
 @dataclass(frozen=True)
 class KeptCredentials:
-    """The credentials to keep, by id."""
-
     session: int | None = None
     tokens: Collection[int] = ()
     webhooks: Collection[int] = ()

@@ -16,7 +16,7 @@ from scorer.db.accounts import account_by_email, account_by_identity, is_name_ta
 from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
 
-LINKED = """somebody has signed in to your Kennel account {handle} with OpenID Connect for the first time.
+LINKED = """Somebody has signed in to your Kennel account {handle} with OpenID Connect for the first time.
 The issuer has verified that this mail address is theirs.
 
 If this was not you, write to the organizers.

@@ -53,7 +53,7 @@ def find(session: Session, purpose: Purpose, secret: str, *, now: datetime) -> O
     """Return the link with ``secret``, locked for this transaction; ``NotFound`` if it is unknown, used or expired."""
     link = accounts.lock_link(session, hash_secret(secret), purpose, now=now)
     if link is None:
-        raise NotFound("no-link", "This link is invalid, expired or already used. Ask for a new one.")
+        raise NotFound("no-link", "This link is invalid, has expired or was already used. Ask for a new one.")
     return link
 
 

@@ -25,8 +25,6 @@ MAX_CREDENTIAL_LENGTH = 1 << 16
 
 @dataclass(frozen=True)
 class RelyingParty:
-    """The site of a passkey: its host and its origin."""
-
     id: str
     origin: str
 
@@ -61,7 +59,7 @@ def register(
             credential=credential, expected_challenge=challenge, expected_rp_id=party.id, expected_origin=party.origin
         )
     except (WebAuthnException, ValueError) as error:
-        raise Invalid("bad-passkey", "The passkey was not added. Please try again.") from error
+        raise Invalid("bad-passkey", "Your browser sent an invalid passkey. Please try again.") from error
     factor = SecondFactor(
         kind="passkey",
         name=name or "Passkey",
@@ -105,13 +103,15 @@ def authenticate(
             credential_current_sign_count=passkey.counter,
         )
     except (WebAuthnException, ValueError, StopIteration) as error:
-        raise Unauthenticated("wrong-passkey", "This passkey does not belong to the account.") from error
+        raise Unauthenticated(
+            "wrong-passkey", "This passkey is not valid for your account. Use another one."
+        ) from error
     passkey.counter, passkey.last_used_at = used.new_sign_count, now
 
 
 def _require_challenge(challenge: bytes | None) -> bytes:
     if challenge is None:
-        raise Invalid("no-challenge", "No passkey was requested in this session. Please try again.")
+        raise Invalid("no-challenge", "This passkey request has expired. Please try again.")
     return challenge
 
 

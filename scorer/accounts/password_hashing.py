@@ -35,7 +35,7 @@ def require_good(password: str, *, handle: str = "", email: str = "") -> None:
         )
     known = [word for word in (handle, email, *email.split("@")) if word]
     if zxcvbn(text[:MAX_ESTIMATED_LENGTH], user_inputs=known)["guesses"] < MIN_GUESSES:
-        raise Invalid("weak-password", "This password is too easy to guess. Use more words or rarer words.")
+        raise Invalid("weak-password", "This password is too easy to guess. Use more words, or less common ones.")
 
 
 def new_password_hash(password: str, *, handle: str = "", email: str = "") -> str:

@@ -15,7 +15,7 @@ from scorer.notifications import outbox
 SUBJECT = "Reset your Kennel password"
 BODY = """Hello {name},
 
-somebody, probably you, asked for a new password for your Kennel account {handle}. Set it here within one hour:
+Somebody, probably you, asked to reset the password of your Kennel account {handle}. Set a new one within one hour:
 
 {link}
 

@@ -15,14 +15,16 @@ def _require_known_role(role: str) -> None:
     if role not in ROLES:
         raise Invalid(
             "bad-role",
-            f"{role!r} is not a role of accounts. Choose one of {', '.join(ROLES)}. Add reviewers in each competition.",
+            f"{role!r} is not an account role. Choose one of {', '.join(ROLES)}. Add reviewers to competitions.",
         )
 
 
 def require_role(account: Account, *roles: str) -> Account:
     """``Forbidden`` unless the account has one of ``roles`` or is an admin."""
     if account.role not in (*roles, "admin"):
-        raise Forbidden("wrong-role", f"This needs the role {' or '.join(roles) or 'admin'}; yours is {account.role}.")
+        raise Forbidden(
+            "wrong-role", f"This requires the role {' or '.join(roles) or 'admin'}; yours is {account.role}."
+        )
     return account
 
 
@@ -74,7 +76,7 @@ def reviews_any(account: Account) -> bool:
 def require_organizes_any(account: Account) -> Account:
     """``Forbidden`` unless :func:`organizes_any`."""
     if not organizes_any(account):
-        raise Forbidden("wrong-role", "Only organizers can do this; you organize no competition.")
+        raise Forbidden("wrong-role", "Only organizers can do this, and you don't organize any competition.")
     return account
 
 
@@ -82,7 +84,7 @@ def require_reviews_any(account: Account) -> Account:
     """``Forbidden`` unless :func:`reviews_any`."""
     if not reviews_any(account):
         raise Forbidden(
-            "wrong-role", "Only reviewers and organizers can do this; you review and organize no competition."
+            "wrong-role", "Only reviewers and organizers can do this, and you have neither role in any competition."
         )
     return account
 

@@ -30,11 +30,11 @@ MAX_FACTORS = 10
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 10
 """Bytes of a recovery code: 80 random bits, 16 letters."""
-ADDED = """a second factor for signing in was added to your Kennel account {handle}.
+ADDED = """A second factor for signing in was added to your Kennel account {handle}.
 
 If this was not you, set a new password immediately and write to the organizers.
 """
-REMOVED = """a second factor for signing in was removed from your Kennel account {handle}.
+REMOVED = """A second factor for signing in was removed from your Kennel account {handle}.
 
 If this was not you, set a new password immediately and write to the organizers.
 """
@@ -48,7 +48,6 @@ def is_required(account: Account, policy: Policy) -> bool:
 
 
 def is_missing(session: Session, account: Account, policy: Policy) -> bool:
-    """Whether an account lacks a second factor that the policy requires."""
     return is_required(account, policy) and not is_set_up(session, account)
 
 
@@ -87,12 +86,10 @@ def add_totp(session: Session, web_session: WebSession, key: str, *, code: str, 
     if any(factor.kind == "totp" for factor in factors):
         raise Conflict("totp-exists", "One-time codes are already set up. Remove them first.")
     if key != web_session.totp_key:
-        raise Invalid(
-            "stale-key", "This is not the newest key of this session. Add the newest one to your authenticator."
-        )
+        raise Invalid("stale-key", "A newer key has replaced this one. Add the newest key to your authenticator app.")
     step = _find_step(key, code, now)
     if step is None:
-        raise Invalid("wrong-code", "The code is wrong. Enter the code that your authenticator shows now.")
+        raise Invalid("wrong-code", "The code is wrong. Enter the code that your authenticator app shows now.")
     web_session.totp_key = None
     factor = SecondFactor(kind="totp", name="Authenticator", secret=key.encode(), counter=step)
     add(Acting(session, account, now), factor)
@@ -132,7 +129,7 @@ def use_code(session: Session, account: Account, code: str, *, now: datetime) ->
             acting = Acting(session, account, now)
             audit_log.record_action(acting, "recovery-code.used", f"account:{account.handle}")
             return
-    raise Unauthenticated("wrong-code", "This code is wrong or was used before.")
+    raise Unauthenticated("wrong-code", "This code is wrong or was already used. Enter the next one.")
 
 
 def _find_step(key: str, code: str, now: datetime) -> int | None:
@@ -146,7 +143,7 @@ def _find_step(key: str, code: str, now: datetime) -> int | None:
 def new_recovery_codes(acting: Acting) -> list[str]:
     """Replace the recovery codes; they are shown once and stored as hashes. ``Conflict`` without a second factor."""
     if not is_set_up(acting.session, acting.actor):
-        raise Conflict("no-second-factor", "Recovery codes replace a second factor. Set up a second factor first.")
+        raise Conflict("no-second-factor", "You have no second factor. Set one up before you create recovery codes.")
     accounts.end_second_factors(acting.session, acting.actor.id, ("recovery_code",), now=acting.now)
     codes = [b32encode(secrets.token_bytes(RECOVERY_BYTES)).decode() for _ in range(RECOVERY_CODES)]
     acting.session.add_all(

@@ -22,16 +22,17 @@ Mode = Literal["open", "invitation"]
 # Anybody can send this mail to any address, so it contains no free text of the sender.
 CONFIRM = """Hello {handle},
 
-please confirm this address. Kennel needs it to write to you and to reset your password:
+Please confirm your mail address by opening this link:
 
 {site}/confirm#{secret}
 
-If you have no Kennel account with this name, ignore this mail.
+Kennel sends notices and password reset links to this address. If the Kennel account {handle} is not yours, ignore this
+mail.
 """
 KNOWN = """Hello {name},
 
-somebody used this address for the new Kennel account {other}. It already belongs to your account {handle}, so nothing
-has changed. If this was you and you have forgotten your password, set a new one here:
+Somebody entered your mail address for the Kennel account {other}. The address already belongs to your account
+{handle}, so nothing has changed. If this was you and you have forgotten your password, set a new one here:
 
 {site}/reset
 """
@@ -75,12 +76,12 @@ def sign_up(
     return account
 
 
-CHANGE_ASKED = """somebody, probably you, asked to change the mail address of your Kennel account {handle}. It changes
-when somebody opens the link in the mail to the new address within three days.
+CHANGE_ASKED = """Somebody, probably you, asked to change the mail address of your Kennel account {handle}. To confirm
+the change, open the link that Kennel has sent to the new address. The link works for three days.
 
 If this was not you, change your password now. This invalidates the link.
 """
-CHANGED = """the mail address of your Kennel account {handle} has changed. This is the last mail to this address.
+CHANGED = """The mail address of your Kennel account {handle} has changed. This is the last mail to this address.
 
 If this was not you, write to the organizers.
 """
@@ -94,12 +95,12 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
     if owner is None or owner.id == account.id:
         body = CONFIRM.format(handle=account.handle, site=site, secret=secret)
         expires_at = now + one_time_links.LINK_LIFETIMES["confirmation"]
-        outbox.queue_mail(session, email, "Please confirm your address", body=body, now=now, expires_at=expires_at)
+        outbox.queue_mail(session, email, "Confirm your mail address", body=body, now=now, expires_at=expires_at)
         if account.email is not None and account.email != email:
             accounts.notify_owner(session, account, CHANGE_ASKED, now=now)
     else:
         body = KNOWN.format(name=owner.name, handle=owner.handle, other=account.handle, site=site)
-        outbox.queue_mail(session, email, "You already have an account", body=body, now=now)
+        outbox.queue_mail(session, email, "You already have a Kennel account", body=body, now=now)
 
 
 def confirm_address(session: Session, secret: str, *, now: datetime) -> Account:

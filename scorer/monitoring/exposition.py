@@ -36,7 +36,7 @@ def require_metrics_folder() -> None:
     if folder is None or not folder.is_dir():
         raise Unavailable(
             "no-metrics-folder",
-            f"Metrics of several processes need a shared folder. Set {FOLDER_VARIABLE} to an empty folder.",
+            f"Several processes need a shared folder for their metrics. Set {FOLDER_VARIABLE} to an empty folder.",
         )
 
 
@@ -55,7 +55,6 @@ def metrics_text(*collectors: Collector) -> bytes:
 
 
 def is_authorised(header: str, token: str) -> bool:
-    """Whether the header ``Authorization`` has the token."""
     return hmac.compare_digest(header.encode(), f"Bearer {token}".encode())
 
 

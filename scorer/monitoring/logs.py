@@ -43,7 +43,7 @@ def begin_request(request_id: str) -> RequestRecord:
 
 
 def request_id() -> str | None:
-    """Return the id of the current request; None outside of requests."""
+    """None outside of requests."""
     record = _request.get()
     return record.id if record is not None else None
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from importlib.util import find_spec
 
 from opentelemetry import trace
-from opentelemetry.trace import Link, Span, Tracer
+from opentelemetry.trace import Link, Span
 
 from scorer.errors import Unavailable
 
@@ -103,7 +103,6 @@ def job_span(queue: str, *, queued_at: datetime | None, submission_id: str | Non
 
 
 def add_stage(stage: str) -> None:
-    """Record in the current span that a stage of the job begins."""
     trace.get_current_span().add_event(stage)
 
 
@@ -119,7 +118,7 @@ def _entry_span(
     """A span without a parent: the first span of a trace, or a further span of an entry's trace."""
     token = _trace_id.set(compute_trace_id(submission_id) if submission_id is not None else None)
     try:
-        with _tracer().start_as_current_span(
+        with trace.get_tracer("kennel").start_as_current_span(
             name,
             context=trace.set_span_in_context(trace.INVALID_SPAN),
             attributes=_attributes(ids),
@@ -129,10 +128,6 @@ def _entry_span(
             yield span
     finally:
         _trace_id.reset(token)
-
-
-def _tracer() -> Tracer:
-    return trace.get_tracer("kennel")
 
 
 def _attributes(ids: Mapping[str, object]) -> dict[str, str | int]:

@@ -30,19 +30,19 @@ class Kind(StrEnum):
         kind._value_, kind.label = value, label
         return kind
 
-    DEADLINE = "deadline", "New closing time of a competition"
-    CHANGE = "change", "New rules, dates, limits, prizes or measurements of a competition"
-    ENTRY_SCORED = "entry-scored", "Public score of an entry"
-    ENTRY_REJECTED = "entry-rejected", "Rejected entry"
-    ENTRY_FAILED = "entry-failed", "Entry that failed because of a fault of the service"
+    DEADLINE = "deadline", "New deadline of a competition"
+    CHANGE = "change", "Changes to a competition's rules, dates, limits, prizes or measurements"
+    ENTRY_SCORED = "entry-scored", "Public scores of your entries"
+    ENTRY_REJECTED = "entry-rejected", "Rejected entries"
+    ENTRY_FAILED = "entry-failed", "Entries that failed because of a service error"
     INVITATION = "invitation", "Invitations to teams, competitions and roles"
     PUBLICATION = "publication", "Publication or withdrawal of a provisional or final board"
     RULING = "ruling", "Rulings and answers to rebuttals"
-    GENERATOR = "generator", "Submitted generator that cannot be used"
-    REVIEW = "review", "For organizers: rebuttals to answer, disagreements between reviewers"
+    GENERATOR = "generator", "Submitted generators that cannot be used"
+    REVIEW = "review", "For organizers: rebuttals to answer and disagreements between reviewers"
     ANNOUNCEMENT = "announcement", "Announcements from organizers"
-    MESSAGE = "message", "Messages from organizers to your team and requests for code"
-    WEBHOOK = "webhook", "Stopped webhook"
+    MESSAGE = "message", "Messages and requests for code from organizers"
+    WEBHOOK = "webhook", "Stopped webhooks"
 
 
 MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}
@@ -69,8 +69,8 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
     """Notify a team of the end of one of its submissions: scored, rejected or failed."""
     title = submission.competition.title
     endings = {
-        Kind.ENTRY_SCORED: ("has its public score", "See the result on its page."),
-        Kind.ENTRY_REJECTED: ("was rejected", f"{reason} It does not count towards your daily limit."),
+        Kind.ENTRY_SCORED: ("has been scored", "Its page shows its public score."),
+        Kind.ENTRY_REJECTED: ("was rejected", f"{reason} The entry does not count towards your daily limit."),
         Kind.ENTRY_FAILED: ("failed", reason),
     }
     what, body = endings[kind]
@@ -88,7 +88,6 @@ def mark_read(acting: Acting, notice_id: int) -> None:
 
 
 def mark_all_read(acting: Acting, *, up_to: int) -> None:
-    """Mark the notice ``up_to`` and all earlier ones as read."""
     notifications.mark_read(acting.session, acting.actor.id, acting.now, up_to=up_to)
 
 

@@ -48,7 +48,6 @@ def claim_mail(session: Session, now: datetime) -> Mail | None:
 
 
 def mark_sent(session: Session, mail: Mail, *, now: datetime) -> None:
-    """Close a mail that the server has accepted."""
     notifications.close_mail(session, mail.id, state=MailState.SENT, sent_at=now, body="", error=None)
 
 
@@ -72,7 +71,6 @@ def defer(session: Session, mail: Mail, *, error: str, now: datetime) -> None:
 
 
 def mark_lost(session: Session, mail: Mail, *, error: str) -> None:
-    """Close a mail that the server may or may not have accepted."""
     notifications.close_mail(session, mail.id, state=MailState.UNKNOWN, error=error, body="")
 
 

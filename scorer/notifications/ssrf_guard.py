@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from contextlib import suppress
+from concurrent.futures import Future
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 SPECIAL_NETWORKS = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"), IPv4Network("168.63.129.16/32"))
@@ -49,33 +49,23 @@ async def _resolve_host(host: str) -> list[str]:
     Cancelling the look-up ends the wait immediately. With the event loop's executor it would last until the resolver
     gives up.
     """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[list[str]] = loop.create_future()
+    answer: Future[list[str]] = Future()
+    answer.set_running_or_notify_cancel()
 
     def look_up() -> None:
-        addresses: list[str] = []
-        fault: Exception | None = None
         try:
-            addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+            try:
+                found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            finally:
+                _lookups.release()
+            answer.set_result([str(info[4][0]) for info in found])
         except (OSError, UnicodeError) as error:
-            fault = error
-        finally:
-            _lookups.release()
-        with suppress(RuntimeError):  # the loop is closed, so nobody waits
-            loop.call_soon_threadsafe(settle, addresses, fault)
-
-    def settle(addresses: list[str], fault: Exception | None) -> None:
-        if answer.done():
-            return
-        if fault is not None:
-            answer.set_exception(fault)
-        else:
-            answer.set_result(addresses)
+            answer.set_exception(error)
 
     if not _lookups.acquire(blocking=False):
         raise OSError("too many names are being looked up")
     threading.Thread(target=look_up, name="webhook-lookup", daemon=True).start()
-    return await answer
+    return await asyncio.wrap_future(answer)
 
 
 def is_public(address: str) -> bool:

@@ -96,8 +96,7 @@ def require_url(url: str, *, local: bool) -> None:
     ):
         raise Invalid(
             "bad-url",
-            "This address cannot be used for a webhook. Use an https:// address without a user name, with port 443 or "
-            "8443.",
+            "This address cannot be used for a webhook. Use an https:// URL with port 443 or 8443 and no user name.",
         )
 
 
@@ -136,7 +135,6 @@ def deliveries(
 
 
 def ping(acting: Acting, webhook_id: int) -> Delivery:
-    """Queue a test delivery to a webhook."""
     webhook = find_webhook(acting.session, acting.actor, webhook_id)
     delivery = Delivery(
         webhook_id=webhook.id,
@@ -160,7 +158,6 @@ def claim_deliveries(session: Session, *, now: datetime, limit: int) -> Sequence
 
 
 def mark_arrived(session: Session, delivery: Delivery, *, now: datetime) -> None:
-    """Close a delivery that the receiver has confirmed."""
     notifications.close_delivery(session, delivery, state=DeliveryState.SENT, sent_at=now, error=None)
 
 

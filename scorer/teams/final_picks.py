@@ -103,5 +103,5 @@ def can_be_changed(state: CompetitionState, now: datetime) -> bool:
 def _require_open(state: CompetitionState, now: datetime) -> None:
     if not can_be_changed(state, now):
         closes_at = state.competition.closes_at
-        when = f" at {closes_at:%Y-%m-%d %H:%M} UTC" if closes_at is not None else ""
-        raise Conflict("closed", f"The competition closed{when}. Picks can no longer be changed.")
+        deadline = f"was {closes_at:%Y-%m-%d %H:%M} UTC" if closes_at is not None else "has passed"
+        raise Conflict("closed", f"The deadline {deadline}. You can no longer change your picks.")

@@ -20,11 +20,11 @@ from scorer.notifications.notices import Kind, NoticeText
 from scorer.teams import merges, teams
 from scorer.teams.teams import Roster
 
-INVITED = """{name} ({handle}) asks you to join the team "{team}" in the competition "{competition}". \
+INVITED = """{name} ({handle}) invites you to join the team "{team}" in the competition "{competition}". \
 Accept or decline on your team page."""
-ASKED_TO_MERGE = """{name} ({handle}) asks your team "{own}" to merge into the team "{team}" in the competition \
-"{competition}". All members and entries of your team would then belong to "{team}". Your team's leader, {leader}, can \
-accept or decline."""
+ASKED_TO_MERGE = """{name} ({handle}) invites your team "{own}" to merge into the team "{team}" in the competition \
+"{competition}". All members and entries of your team would then belong to "{team}". Only your team's leader, \
+{leader}, can accept or decline."""
 
 
 def invite_person(acting: Acting, slug: str, handle: str) -> TeamInvitation:
@@ -40,7 +40,7 @@ def invite_person(acting: Acting, slug: str, handle: str) -> TeamInvitation:
     if earlier is not None:
         return earlier
     invitation = _add(acting, roster.team, account=person)
-    subject = f"You are asked to join the team {roster.team.name}"
+    subject = f"{acting.actor.name} invites you to join the team {roster.team.name}"
     notice = _notice(acting, state, roster.team, subject=subject, text=INVITED)
     notices.notify(acting.session, notice, acting.now, accounts=[person.id])
     return invitation
@@ -54,13 +54,13 @@ def propose_merge(acting: Acting, slug: str, name: str) -> TeamInvitation:
     if other is None or not other_members:
         raise NotFound("no-team", f"There is no team {name.strip()!r} in this competition.")
     if other.id == roster.team.id:
-        raise Conflict("same-team", "This is your own team. Name another team.")
+        raise Conflict("same-team", "This is your own team. Enter the name of another team.")
     merges.require_mergeable(acting.session, state, roster.team, other=other, now=acting.now)
     earlier = members.open_invitation(acting.session, roster.team.id, invited_team_id=other.id)
     if earlier is not None:
         return earlier
     invitation = _add(acting, roster.team, invited_team=other)
-    subject = f"Your team is asked to merge into {roster.team.name}"
+    subject = f"{acting.actor.name} invites your team to merge into {roster.team.name}"
     names = {"own": other.name, "leader": other_members[0].name}
     notice = _notice(acting, state, roster.team, subject=subject, text=ASKED_TO_MERGE, **names)
     notices.notify(acting.session, notice, acting.now, teams=[other.id])
@@ -130,7 +130,7 @@ def _is_for(session: Session, state: CompetitionState, invitation: TeamInvitatio
 
 def _require_unanswered(invitation: TeamInvitation) -> None:
     if invitation.state != "open":
-        raise Conflict("answered", f"This invitation is already {invitation.state}.")
+        raise Conflict("answered", f"This invitation has already been {invitation.state}.")
 
 
 def _close(invitation: TeamInvitation, state: str, account: Account, *, now: datetime) -> None:
@@ -151,8 +151,8 @@ def _enter(acting: Acting, state: CompetitionState, team: Team) -> None:
     if members.has_entered(acting.session, state.competition.id, acting.actor.id):
         raise Conflict(
             "has-entries",
-            "You already have entries in this competition, which must move with you. Ask the leader of "
-            f"{team.name!r} to propose a merge to your team.",
+            "You already have entries in this competition, and they must move with you. Ask the leader of "
+            f"{team.name!r} to propose a merge with your team.",
         )
     teams.require_place(state, len(members.load_members(acting.session, team.id)) + 1)
     if old is not None:

@@ -30,12 +30,12 @@ def require_mergeable(session: Session, state: CompetitionState, team: Team, *, 
         outlook = (
             f"If neither team submits before then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC."
             if last is None or earliest < last
-            else "You can't merge any more: that would be possible only after teams are fixed."
+            else "That would only become possible when teams can no longer change, so your teams can't merge."
         )
         raise Conflict(
             "too-many-entries",
-            f"Together you have made {entries} entries. With {daily} per day, a single team could not have made this "
-            f"many yet. {outlook}",
+            f"Together, your teams have made {entries} entries. At {daily} per day, a single team could not have made "
+            f"this many yet. {outlook}",
         )
 
 

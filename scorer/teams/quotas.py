@@ -68,7 +68,6 @@ def load_quota(session: Session, state: CompetitionState, account: Account, *, n
 
 
 def count_entries(session: Session, state: CompetitionState, account: Account) -> int:
-    """Count the submissions of an account's team, in any status."""
     team = members.load_team(session, state.competition.id, account.id)
     return 0 if team is None else members.count_submissions(session, team.id)
 
@@ -99,9 +98,7 @@ def require_quota(session: Session, competition: Competition, team: Team, *, now
     if refusal is Refusal.PENDING:
         raise TooMany(refusal, f"{message}. Wait until one is scored.", retry_after=RETRY_AFTER_SECONDS)
     seconds = int((tomorrow - now).total_seconds()) + 1
-    raise TooMany(
-        refusal, f"{message}. You can submit the next one at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds
-    )
+    raise TooMany(refusal, f"{message}. You can submit again at {tomorrow:%Y-%m-%d %H:%M} UTC.", retry_after=seconds)
 
 
 def find_refusal(limits: Competition, usage: QuotaUsage) -> Refusal | None:

@@ -45,7 +45,6 @@ def build_upload_limits(settings: Settings) -> UploadLimits:
 
 
 def load_usage(acting: Acting, competition: Competition) -> StorageUsage:
-    """Return the storage that an account's team uses in a competition."""
     team = members.load_team(acting.session, competition.id, acting.actor.id)
     return storage.load_team_usage(
         acting.session,
@@ -61,7 +60,6 @@ def load_competition_usage(session: Session, competition: Competition, now: date
 
 
 def largest_teams(session: Session, competition: Competition) -> Sequence[tuple[str, int]]:
-    """Return the teams that use the most storage, with their bytes."""
     return storage.largest_teams(session, competition.id, LISTED_TEAMS)
 
 
@@ -105,8 +103,8 @@ def bytes_in_share(
 def _refusal(slug: str, owner: str, used: int, *, limit: int) -> Conflict:
     return Conflict(
         slug,
-        f"{owner} use {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition. There is no room for "
-        "this upload. Cancelled uploads and removed zips free space.",
+        f"{owner} use {used / GIGABYTE:.2f} of {limit / GIGABYTE:.2f} GB in this competition, which leaves no room for "
+        "this upload. Cancelling uploads and removing zips frees space.",
         used=used,
         limit=limit,
     )

@@ -18,7 +18,7 @@ def find_team(session: Session, state: CompetitionState, team_id: int) -> Team:
     """Return a team, or the team that it was merged into; ``NotFound`` if the competition has no such team."""
     team = session.get(Team, team_id)
     if team is None or team.competition_id != state.competition.id or team.benchmark:
-        raise NotFound("no-team", f"There is no team {team_id} in {state.competition.title}.")
+        raise NotFound("no-team", f"{state.competition.title} has no team with the ID {team_id}.")
     return merges.current_team(session, team.id)
 
 
@@ -26,7 +26,7 @@ def write(acting: Acting, state: CompetitionState, team_id: int, *, text: str) -
     """Send a message to a team. ``NotFound`` for an unknown or empty team, ``Invalid`` without a text."""
     team = find_team(acting.session, state, team_id)
     if not members.load_members(acting.session, team.id):
-        raise NotFound("no-members", f"The team {team.name!r} has no members any more.")
+        raise NotFound("no-members", f"The team {team.name!r} has no members who could read a message.")
     if not text.strip():
         raise Invalid("no-text", "Write a message.")
     message = TeamMessage(team_id=team.id, text=text.strip())

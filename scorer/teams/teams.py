@@ -36,7 +36,6 @@ class Roster:
 
     @property
     def leader(self) -> Account:
-        """The member who acts for the team."""
         return self.members[0]
 
 
@@ -78,9 +77,9 @@ def lock_changeable(acting: Acting, slug: str) -> CompetitionState:
     state = visible_state(acting, slug)
     members.lock_changes(acting.session, state.competition.id)
     if state.phase is Phase.DRAFT:
-        raise Conflict("not-open", "The competition is not open yet. You can create teams once it is open.")
+        raise Conflict("not-open", "The competition is not open yet. You can create a team when it opens.")
     if state.phase is not Phase.OPEN:
-        raise Conflict("closed", "The competition has closed. Teams can no longer change.")
+        raise Conflict("closed", "The deadline has passed. Teams can no longer change.")
     return state
 
 
@@ -242,4 +241,4 @@ def require_place(state: CompetitionState, size: int) -> None:
     """``Conflict`` if a team of this size would be too large."""
     limit = state.competition.max_team_size
     if size > limit:
-        raise Conflict("team-full", f"The team would have {size} members. The limit is {limit}.")
+        raise Conflict("team-full", f"The team would have {size} members. The limit is {limit} members.")

@@ -91,7 +91,7 @@ def test_the_operator_can_create_a_reset_link(service: Service, operator: CliRun
 def test_an_unknown_account_gets_no_reset_link(operator: CliRunner) -> None:
     printed = operator.invoke(admin.app, ["reset-link", "nobody"])
     assert printed.exit_code == 1
-    assert "no account 'nobody'" in str(printed.exception)
+    assert "No account has the handle 'nobody'." in str(printed.exception)
 
 
 def test_the_operator_gives_roles_and_tokens(service: Service, operator: CliRunner) -> None:

@@ -19,8 +19,6 @@ TENANT_ID = re.compile(r"[0-9a-fA-F-]{36}")
 
 
 class SignedClaims(NamedTuple):
-    """The claims of a token, and the key of its signature."""
-
     claims: dict[str, Any]
     key: Key
 

@@ -45,12 +45,10 @@ class OidcLogin:
 
     @classmethod
     def begin(cls, onward: str) -> "OidcLogin":
-        """Start a login that leads to ``onward``."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         return cls(state, nonce, verifier, onward)
 
     def to_cookie(self) -> str:
-        """JSON in base64."""
         return base64.urlsafe_b64encode(json.dumps(asdict(self)).encode()).decode()
 
     @classmethod
@@ -59,7 +57,7 @@ class OidcLogin:
         try:
             return TypeAdapter(cls).validate_json(base64.urlsafe_b64decode(cookie), strict=True)
         except ValueError:
-            raise _refused("the cookie of this sign-in is missing. Start again") from None
+            raise _refused("the sign-in cookie is missing or invalid. Start again") from None
 
 
 def _refused(shown: str, reason: object = "") -> Unauthenticated:
@@ -117,8 +115,8 @@ class Issuer:
         log.warning("the OpenID Connect issuer %s cannot be used: %s", self._issuer, reason)
         return Unavailable(
             "oidc-away",
-            f"You can't sign in with {self._name} at the moment, because its response is missing or invalid. Try again "
-            "in a few minutes. The operator finds the reason in the service's log.",
+            f"You can't sign in with {self._name} at the moment, because it sent no valid response. Try again in a few "
+            "minutes. The service's log has the reason.",
         )
 
     async def finish_login(self, login: OidcLogin, query: Mapping[str, str], now: datetime) -> OidcIdentity:
@@ -131,7 +129,7 @@ class Issuer:
             error = f"{query['error'][:100]!r} {query.get('error_description', '')[:200]!r}"
             raise _refused(f"{self._name} reports {query['error'][:100]}", f"{self._issuer} reports {error}")
         if not secrets.compare_digest(query.get("state", "").encode(), login.state.encode()):
-            raise _refused("this browser started another sign-in. Start again")
+            raise _refused("you started another sign-in in this browser. Start again")
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._client:
                 return await self._exchange_code(login, query, now)
@@ -139,8 +137,8 @@ class Issuer:
             raise self._away(error) from error
         except (AuthlibBaseError, JoseError, *FAULTS) as error:
             raise _refused(
-                f"the response of {self._name} is not valid. Try again. If it fails again, tell the organizers. The "
-                "operator finds the reason in the service's log",
+                f"{self._name} sent an invalid response. Try again. If this happens again, contact the organizers. The "
+                "service's log has the reason",
                 f"{self._issuer}: {_describe_error(error)}",
             ) from error
 

@@ -33,7 +33,6 @@ async def start_oidc_sign_in(
     sign_in: AppSignInActions,
     next: str = HOME,  # noqa: A002
 ) -> Response:
-    """Redirect the browser to the issuer."""
     await run_in_threadpool(sign_in.count_visit)
     login = OidcLogin.begin(safe_redirect_path(next))
     response = see_other(await _issuer(request, settings).authorization_url(login))
@@ -43,7 +42,6 @@ async def start_oidc_sign_in(
 
 @router.get("/return")
 async def finish_oidc_sign_in(request: Request, settings: AppSettings, sign_in: AppSignInActions) -> Response:
-    """Open a session for the person that the issuer authenticated."""
     await run_in_threadpool(sign_in.count_visit)
     cookie = request.cookies.get(session_cookies.cookie_name(request, LOGIN_COOKIE), "")
     login = OidcLogin.from_cookie(cookie)

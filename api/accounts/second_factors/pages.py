@@ -22,8 +22,8 @@ from scorer.db.tables import WebSession
 router = Router(include_in_schema=False)
 HERE = "/account/second-factor"
 DONE_MESSAGES = {
-    "totp": "Codes set up. Sign-in now asks for a code. Create recovery codes in case you lose your phone.",
-    "passkey": "Passkey added. You can now sign in with it. Create recovery codes in case you lose it.",
+    "totp": "One-time codes set up. Sign-in now asks for a code. Create recovery codes in case you lose your phone.",
+    "passkey": "Passkey added. You can now use it as your second factor. Create recovery codes in case you lose it.",
     "removed": "Second factor removed.",
 }
 
@@ -39,7 +39,6 @@ def _second_step(actions: AppSecondFactorActions, **values: Any) -> Response:
 
 @router.post("/signin/second-factor")
 def finish_sign_in(request: Request, fields: FormFields, actions: AppSecondFactorActions) -> Response:
-    """Open the session that waits for a code."""
     onward = text(fields, "next")
     with refusal_on(_second_step, actions, next=onward):
         cookies = actions.finish_with_code(text(fields, "code"))
@@ -112,7 +111,6 @@ def add_totp(fields: FormFields, page: OwnPage) -> Response:
 
 @router.post(f"{HERE}/recovery-codes")
 def make_recovery_codes(fields: FormFields, page: OwnPage) -> Response:
-    """Create recovery codes; only this response shows them."""
     with refusal_on(page.render, place="recovery"):
         page.require_password(fields)
         codes = second_factors.new_recovery_codes(page.acting)

@@ -27,7 +27,7 @@ router = ApiRouter(tags=["second factors"])
 
 @router.post("/session/passkey-options")
 def passkey_options(actions: AppSecondFactorActions) -> dict[str, Any]:
-    """Get WebAuthn's request options for a passkey as the second step of signing in."""
+    """Get the WebAuthn request options for signing in with a passkey as the second factor."""
     return actions.passkey_options()
 
 
@@ -35,8 +35,8 @@ def passkey_options(actions: AppSecondFactorActions) -> dict[str, Any]:
 def finish_sign_in(
     body: SecondFactorProof, request: Request, response: Response, actions: AppSecondFactorActions
 ) -> SessionView:
-    """Complete the second step of signing in: send a code, a recovery code or a passkey's response, with the cookie of
-    the first step."""
+    """Finish signing in with a second factor: a one-time code, a recovery code or a passkey's response. Send it with
+    the cookie of the first step."""
     cookies = (
         actions.finish_with_passkey(body.passkey) if body.passkey is not None else actions.finish_with_code(body.code)
     )
@@ -58,8 +58,8 @@ def list_second_factors(session: DbSession, viewer: SignedIn, settings: AppSetti
 
 @router.post("/me/second-factors/totp-key")
 def make_totp_key(session: DbSession, viewer: SignedIn, response: Response) -> TotpKeyView:
-    """Create a key for an authenticator app. It replaces an earlier key of this session and counts once you confirm it
-    with a code."""
+    """Create a key for an authenticator app. To set it up, confirm it with a code. It replaces any unconfirmed key of
+    this session."""
     key = second_factors.new_totp_key(session.get_one(WebSession, viewer.session_id))
     response.headers["Cache-Control"] = "no-store"
     return TotpKeyView(key=key, address=second_factors.totp_address(key, viewer.account))
@@ -77,7 +77,7 @@ def add_totp(body: NewTotp, session: DbSession, viewer: SignedIn, actions: AppSi
 def new_passkey_options(
     body: PasswordProof, session: DbSession, viewer: SignedIn, actions: AppSignInActions, settings: AppSettings
 ) -> dict[str, Any]:
-    """Get WebAuthn's creation options for a passkey."""
+    """Get the WebAuthn creation options for a passkey."""
     actions.require_password(viewer, body.password.get_secret_value())
     web_session = session.get_one(WebSession, viewer.session_id)
     return passkeys.registration_options(session, web_session, passkeys.relying_party(settings.public_url))
@@ -85,7 +85,7 @@ def new_passkey_options(
 
 @router.post("/me/second-factors/passkeys", status_code=204)
 def add_passkey(body: NewPasskey, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> None:
-    """Add a passkey that the browser created with the options. Getting the options requires the password."""
+    """Add the passkey that your browser created from these options. Only getting the options requires the password."""
     web_session = session.get_one(WebSession, viewer.session_id)
     party = passkeys.relying_party(settings.public_url)
     passkeys.register(session, web_session, body.credential, name=body.name.strip(), party=party, now=now)
@@ -95,7 +95,7 @@ def add_passkey(body: NewPasskey, session: DbSession, viewer: SignedIn, settings
 def remove_second_factor(
     factor_id: RowId, body: PasswordProof, acting: ActingSignedIn, viewer: SignedIn, actions: AppSignInActions
 ) -> None:
-    """Remove a second factor. Removing the last one also ends the recovery codes."""
+    """Remove a second factor. Removing the last one also invalidates your recovery codes."""
     actions.require_password(viewer, body.password.get_secret_value())
     second_factors.remove(acting, factor_id)
 

@@ -2,33 +2,38 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 
 from api.http import session_cookies
-from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transaction, Transactions
-from api.http.rate_limits import RateLimiter
+from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transactions
 from api.http.session_cookies import SessionCookies
 from scorer.accounts import passkeys, second_factors, sessions
 from scorer.accounts.passkeys import RelyingParty, relying_party
-from scorer.accounts.sessions import Browser
 from scorer.db.tables import WebSession
 from scorer.identifiers import hash_secret, new_secret
 
 
 @dataclass(frozen=True)
 class SecondFactorActions:
-    """The actions of a browser with a session that waits for the second factor. ``secret`` is the session's."""
+    """The actions of a browser with a session that waits for the second factor."""
 
-    begin: Transaction
-    rates: RateLimiter
-    party: RelyingParty
-    browser: Browser
-    now: datetime
-    secret: str
+    request: Request
+    begin: Transactions
+    rates: AppRateLimiter
+    settings: AppSettings
+    browser: CurrentBrowser
+    now: Now
+
+    @property
+    def party(self) -> RelyingParty:
+        return relying_party(self.settings.public_url)
+
+    @property
+    def secret(self) -> str:
+        return session_cookies.session_secret(self.request) or ""
 
     def kinds(self) -> set[str]:
         """The account's kinds of second factors; ``Unauthenticated`` if no session waits."""
@@ -37,7 +42,6 @@ class SecondFactorActions:
             return {factor.kind for factor in second_factors.list_factors(session, waiting.account)}
 
     def passkey_options(self) -> dict[str, Any]:
-        """WebAuthn's request options."""
         with self.begin() as session:
             waiting = sessions.waiting(session, self.secret, self.now)
             return passkeys.authentication_options(session, waiting, self.party)
@@ -75,17 +79,4 @@ class SecondFactorActions:
         return cookies
 
 
-def second_factor_actions(
-    request: Request,
-    begin: Transactions,
-    rates: AppRateLimiter,
-    *,
-    settings: AppSettings,
-    browser: CurrentBrowser,
-    now: Now,
-) -> SecondFactorActions:
-    secret = session_cookies.session_secret(request) or ""
-    return SecondFactorActions(begin, rates, relying_party(settings.public_url), browser, now, secret)
-
-
-AppSecondFactorActions = Annotated[SecondFactorActions, Depends(second_factor_actions)]
+AppSecondFactorActions = Annotated[SecondFactorActions, Depends()]

@@ -10,9 +10,9 @@ from scorer.accounts.passkeys import MAX_CREDENTIAL_LENGTH
 
 
 class SecondFactorProof(Request):
-    """A code or a passkey's response."""
+    """A one-time code, a recovery code or a passkey's response."""
 
-    code: str = Field("", max_length=40, description="A code from the authenticator app, or a recovery code.")
+    code: str = Field("", max_length=40, description="The code from your authenticator app, or a recovery code.")
     passkey: str | None = Field(
         None, max_length=MAX_CREDENTIAL_LENGTH, description="The browser's `PublicKeyCredential` as JSON text."
     )
@@ -60,6 +60,6 @@ class SecondFactorsView(BaseModel):
 
 
 class RecoveryCodesView(BaseModel):
-    """Recovery codes. They are shown only once, and each works once."""
+    """Recovery codes. They are shown only once, and each code works once."""
 
     codes: list[str]

@@ -17,8 +17,7 @@ router = ApiRouter(tags=["sessions"])
 @router.post("/session", status_code=201)
 def sign_in(body: SignIn, request: Request, response: Response, actions: AppSignInActions) -> SessionView:
     """Sign in with a password. The session is a cookie (HttpOnly, SameSite=Lax). Every request except GET also needs
-    the
-    CSRF token."""
+    the CSRF token."""
     cookies = actions.sign_in(body.login, body.password.get_secret_value())
     session_cookies.set_session_cookies(response, request, cookies)
     response.headers["Cache-Control"] = "no-store"

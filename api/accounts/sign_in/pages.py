@@ -47,7 +47,6 @@ def sign_up_form(
 def sign_up(
     request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer, settings: AppSettings
 ) -> Response:
-    """Create the account and sign in."""
     values = {name: text(fields, name) for name in ("handle", "name", "email", "invitation", "next")}
     with refusal_on(
         render_page, "accounts/sign_in/sign_up.html", viewer=viewer, **_sign_up_values(settings), given=values
@@ -113,7 +112,6 @@ def sign_in_link_form(viewer: CurrentViewer, next: str = HOME) -> Response:  # n
 
 @router.post("/signin/link")
 def sign_in_by_link(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
-    """Open a session, which replaces the current one."""
     values = {name: text(fields, name).strip() for name in ("link", "next")}
     with refusal_on(render_page, "accounts/sign_in/sign_in_link.html", viewer=viewer, given=values):
         cookies = actions.sign_in_by_link(values["link"])
@@ -137,7 +135,6 @@ def ask_reset_form(viewer: CurrentViewer) -> Response:
 
 @router.post("/reset")
 def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
-    """Mail a reset link if the address is known; the response does not show whether it is."""
     values = {"email": text(fields, "email")}
     with refusal_on(render_page, "accounts/sign_in/forgotten_password.html", viewer=viewer, given=values):
         actions.ask_reset(values["email"])
@@ -168,7 +165,6 @@ def confirm_form(viewer: CurrentViewer) -> Response:
 
 @router.post("/confirm")
 def confirm(request: Request, fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
-    """Confirm the address and continue with the page that the person came for."""
     values = {"link": text(fields, "link").strip()}
     with refusal_on(render_page, "accounts/sign_in/confirm_address.html", viewer=viewer, given=values):
         account = actions.confirm(values["link"])

@@ -40,7 +40,7 @@ from scorer.identifiers import hash_secret, new_secret
 
 @dataclass(frozen=True)
 class SignInActions:
-    """The sign-in actions of a browser. Every action first counts for the rate limits."""
+    """The sign-in actions of a browser. Rate limits count every action first."""
 
     begin: Transactions
     rates: AppRateLimiter
@@ -50,7 +50,6 @@ class SignInActions:
 
     @property
     def rate_limit_key(self) -> str:
-        """The browser's network."""
         return find_network(self.browser.address)
 
     def sign_in(self, login: str, password: str) -> SessionCookies:
@@ -74,15 +73,17 @@ class SignInActions:
             if not attempt.known_device:
                 with suppress(TooMany):  # this attempt was within the limit
                     self.rates.hit("sign-in-account", who)
-            raise Unauthenticated("wrong-login", "Wrong name or password. Try again, or reset your password.")
+            title = "Wrong handle, mail address or password. Try again, or reset your password."
+            raise Unauthenticated("wrong-login", title)
         self.rates.reset("sign-in", browser, who)
         return cookies
 
     def _count_attempt(self, who: int | str, *, known_device: bool) -> str:
-        """Count an attempt to sign in and return the key that its browser counts under.
+        """Count an attempt to sign in and return the key of its browser's counter.
 
-        A browser that the account knows counts by itself: strangers can't lock it out. All other browsers count by
-        address. After many failures they also count by network, with a limit that a single person never reaches.
+        A browser that the account knows has its own counter, so strangers can't lock it out. All other browsers share
+        the counter of their address. After many failures, they also share that of their network, with a limit that a
+        single person never reaches.
         """
         if known_device:
             browser = hash_secret(self.browser.device or "").hex()
@@ -108,13 +109,11 @@ class SignInActions:
             return self._begin(session, account)
 
     def sign_in_with_issuer(self, person: OidcIdentity) -> SessionCookies:
-        """The cookies of a new session for an identity from an OpenID Connect issuer."""
         with self.begin() as session:
             account = oidc_identities.account_for(session, person, mode=self.settings.sign_up, now=self.now)
             return self._begin(session, account)
 
     def sign_in_by_link(self, link: str) -> SessionCookies:
-        """The cookies of a new session for the account of a sign-in link."""
         self.rates.hit("sign-in-address", self.rate_limit_key)
         with self.begin() as session:
             return self._begin(session, one_time_links.use_sign_in_link(session, link, now=self.now))
@@ -166,7 +165,6 @@ class SignInActions:
             )
 
     def reset(self, link: str, password: str) -> Account:
-        """Set a new password with a one-time link."""
         self.rates.hit("sign-in-address", self.rate_limit_key)
         with self.begin() as session:
             owner = password_resets.find_link_account(session, link, now=self.now)
@@ -205,7 +203,6 @@ class SignInActions:
             )
 
     def confirm(self, link: str) -> Account:
-        """Confirm a mail address with a one-time link."""
         self.rates.hit("sign-in-address", self.rate_limit_key)
         with self.begin() as session:
             return sign_up.confirm_address(session, link, now=self.now)

@@ -4,9 +4,9 @@ A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `cre
 [Standard Webhooks](https://www.standardwebhooks.com): its libraries verify the headers `webhook-id`,
 `webhook-timestamp` and `webhook-signature` with the webhook's secret.
 
-Respond with 2xx within 5 seconds. After any other response, Kennel tries again for one day, with growing
-intervals. A 410 response stops the webhook. A delivered notice is not sent again. If delivery is uncertain, Kennel
-sends the notice again with the same `webhook-id`: ignore an id that you have already received.
+Respond with 2xx within 5 seconds. After any other response, Kennel tries again for one day, at increasing
+intervals. A 410 response removes the webhook. A delivered notice is not sent again. If delivery is uncertain, Kennel
+sends the notice again with the same `webhook-id`. Ignore an ID that you have already received.
 """
 
 import secrets
@@ -41,21 +41,20 @@ def create(
     """Requires a session, because a leaked API token must not be able to create a webhook."""
     sessions.hold(acting.session, viewer.session_id, acting.now)
     secret = encode_secret(secrets.token_bytes(KEY_BYTES))
-    local = settings.webhooks_local
-    webhook = webhooks.register(acting, body.url, secret=secret, local=local)
+    webhook = webhooks.register(acting, body.url, secret=secret, local=settings.webhooks_local)
     response.headers["Cache-Control"] = "no-store"
     return NewWebhookView.of(webhook, secret=secret)
 
 
 @router.delete("/{webhook_id}", status_code=204)
 def end(webhook_id: RowId, acting: ActingSignedIn) -> None:
-    """Remove a webhook. Its pending deliveries are dropped."""
+    """Remove a webhook and cancel its pending deliveries."""
     webhooks.end(acting, webhook_id)
 
 
 @router.get("/{webhook_id}/deliveries")
 def deliveries(webhook_id: RowId, acting: ActingReader, wanted: Paging) -> DeliveryPage:
-    """List the latest deliveries of a webhook with their outcome, newest first."""
+    """List the deliveries to a webhook with their outcomes, newest first."""
     before, limit = wanted.after, wanted.one_more
     latest = webhooks.deliveries(acting.session, acting.actor, webhook_id, before=before, limit=limit)
     page = wanted.slice_following(latest, lambda delivery: delivery.id)

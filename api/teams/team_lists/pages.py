@@ -63,7 +63,6 @@ class OneTeam:
     now: Now
 
     def show(self, **outcome: Any) -> Response:
-        """The page, with the outcome of an action."""
         with self.begin() as session:
             state = load_state(session, self.slug, self.now)
             team = team_messages.find_team(session, state, self.team_id)
@@ -96,7 +95,6 @@ CurrentTeam = Annotated[OneTeam, Depends()]
 
 @router.api_route("/{team_id}", methods=["GET", "HEAD"])
 def show_team(team: CurrentTeam, author: Organizer, done: str = "") -> Response:
-    """A team with its members, messages and entries."""
     return team.show(done=DONE_MESSAGES.get(done))
 
 

@@ -32,7 +32,7 @@ class MessageView(BaseModel):
 
     text: str
     created_at: datetime
-    author: str | None = Field(description="The author; for organizers only.")
+    author: str | None = Field(description="The handle of the author; null unless you are an organizer.")
 
 
 class MessagePage(Page):
@@ -57,7 +57,7 @@ def index(
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     format: Annotated[  # noqa: A002 - the name of the parameter
-        Literal["json", "csv"], Query(description="CSV has all teams, with one line per member.")
+        Literal["json", "csv"], Query(description="The CSV lists all teams, with one line per member.")
     ] = "json",
 ) -> TeamPage | Response:
     """List the teams and their members, oldest team first. Organizers only."""
@@ -87,7 +87,7 @@ def messages(slug: str, team_id: RowId, acting: ActingOrganizer, wanted: Paging)
 
 @router.post("/teams/{team_id}/messages", status_code=201)
 def write(slug: str, team_id: RowId, body: NewMessage, acting: ActingOrganizer) -> MessageView:
-    """Send a message to a team. Its members get a notice, and the message stays on the team's page. Organizers only."""
+    """Send a message to a team. Its members are notified, and the message stays on the team's page. Organizers only."""
     state = load_state(acting.session, slug, acting.now)
     return _message_view(team_messages.write(acting, state, team_id, text=body.text), inside=True)
 

@@ -139,7 +139,7 @@ def test_refusals_have_exit_statuses_and_suggest_a_fix(terminal: CliTerminal, se
     assert terminal.run("submit", slug, file).status == ExitCode.DONE
     full = terminal.run("submit", slug, file)
     assert full.status == ExitCode.LIMIT
-    assert "You can submit the next one at" in full.err
+    assert "You can submit again at" in full.err
     assert "Try again in" in full.err
     assert terminal.run("submit", slug, file, "--json").document["problem"]["type"].endswith(":daily-limit")
 

@@ -202,8 +202,8 @@ def test_picks_cannot_change_after_the_close(service: Service) -> None:
     assert service.call("ada", "PUT", path, json={"submissions": [entry]}).status_code == 200
     service.close(slug)
     problem = refused(service.call("ada", "PUT", path, json={"submissions": []}), 409, "closed")
-    assert problem["title"].startswith("The competition closed at 20")
-    assert problem["title"].endswith(". Picks can no longer be changed.")
+    assert problem["title"].startswith("The deadline was 20")
+    assert problem["title"].endswith(". You can no longer change your picks.")
     assert service.call("ada", "GET", path).json()["submissions"] == [entry]
 
 

@@ -144,11 +144,11 @@ def test_a_person_without_an_address_gets_a_notice_and_webhook(service: Service)
     assert rows(service, "SELECT count(*) FROM mails") == [(0,)]
     (notice,) = service.call("bob", "GET", "/notices").json()["notices"]
     assert (notice["kind"], notice["link"]) == ("invitation", f"/competitions/{slug}/team")
-    assert notice["body"].startswith('Ada (ada) asks you to join the team "Ada" in the competition')
+    assert notice["body"].startswith('Ada (ada) invites you to join the team "Ada" in the competition')
     sent = rows(
         service, "SELECT url, kind, deliveries.subject FROM deliveries JOIN webhooks ON webhook_id = webhooks.id"
     )
-    assert sent == [("https://hooks.example.org/bob", "invitation", "You are asked to join the team Ada")]
+    assert sent == [("https://hooks.example.org/bob", "invitation", "Ada invites you to join the team Ada")]
     assert service.call("ada", "GET", "/notices").json()["notices"] == []
     assert members(service, slug, "ada") == ["ada"], "inviting creates a team of one"
 
@@ -293,11 +293,11 @@ def test_a_proposed_merge_sends_a_notice(service: Service) -> None:
     assert ask(service, slug, "ada", team="Long Leash").status_code == 201
     inboxes = [service.call(who, "GET", "/notices").json()["notices"] for who in ("bob", "eve", "ada")]
     assert [[notice["subject"] for notice in notices][:1] for notices in inboxes] == [
-        ["Your team is asked to merge into Loose Leash"],
-        ["Your team is asked to merge into Loose Leash"],
+        ["Ada invites your team to merge into Loose Leash"],
+        ["Ada invites your team to merge into Loose Leash"],
         [],
     ]
-    assert "Your team's leader, Bob, can accept or decline." in inboxes[1][0]["body"]
+    assert "Only your team's leader, Bob, can accept or decline." in inboxes[1][0]["body"]
     assert rows(service, "SELECT kind, state FROM deliveries") == [("invitation", "waiting")]
 
 

@@ -104,7 +104,7 @@ def test_the_public_score_gives_a_notice_and_the_private_one_none(
         assert not outcomes.record_measurement(session, held, MEASURED, now=now)
         assert list_notice_kinds(session, member) == ["entry-scored"]
     (notice,) = notifications.notices_page(session, member.id, limit=9)
-    assert (notice.subject, notice.link) == ("submission.zip has its public score", f"/submissions/{entry.id}")
+    assert (notice.subject, notice.link) == ("submission.zip has been scored", f"/submissions/{entry.id}")
     assert not any(sign.isdigit() for sign in notice.body), "it contains no number"
 
 
@@ -133,7 +133,7 @@ def test_the_notice_of_a_rejection_has_its_reason(session: Session, state: Compe
     assert not outcomes.reject(session, held, Invalid("x", "Image 3 is 15x16."), now=now)
     (notice,) = notifications.notices_page(session, member.id, limit=9)
     assert notice.kind == "entry-rejected"
-    assert "Image 3 is 15x16. It does not count" in notice.body
+    assert "Image 3 is 15x16. The entry does not count" in notice.body
 
 
 def test_a_service_fault_gives_a_notice_after_all_attempts_failed(

@@ -97,7 +97,7 @@ def test_a_passkey_is_added_and_required(browser: Browser, service: Service, mon
             expect(form.get_by_role("alert")).to_have_text("The current password is wrong.")
             form.get_by_label("Current password").fill(GOOD)
             form.get_by_role("button").click()
-            expect(page.get_by_role("status")).to_contain_text("You can now sign in with it")
+            expect(page.get_by_role("status")).to_contain_text("You can now use it as your second factor.")
             expect(page.locator("ul.items")).to_contain_text("laptop")
             take_pictures(page, "second-factors")
             for width in WIDTHS:

@@ -96,7 +96,7 @@ def test_a_wrong_clock_is_logged(
     issuer.claims = {"iat": now, "exp": now + 60}
     answer = travel(service, issuer)
     assert answer.status_code == 401
-    assert "the response of Example ID is not valid" in parse_html(answer.text).one(class_="lead").text
+    assert "Example ID sent an invalid response" in parse_html(answer.text).one(class_="lead").text
     assert re.search(rf"'iat': {now}, .*current time: \d+", refusal(caplog))
 
 

@@ -105,7 +105,7 @@ def test_a_wrong_password_is_an_error_on_the_form(service: Service) -> None:
     answer = send(service, "/signin", {"login": "grace", "password": "wrong", "next": "/"})
     assert answer.status_code == 401
     page = parse_html(answer.text)
-    assert page.one(role="alert").text == "Wrong name or password. Try again, or reset your password."
+    assert page.one(role="alert").text == "Wrong handle, mail address or password. Try again, or reset your password."
     assert page.one("input", id="login").attributes["value"] == "grace"
     assert "kennel" not in service.http.cookies
 
@@ -152,7 +152,8 @@ def test_a_password_is_changed_and_other_sessions_end(service: Service) -> None:
     assert wrong.status_code == 403
     assert parse_html(wrong.text).one(role="alert").text == "The current password is wrong."
     done = press(service, "/account", "/account/password", old=GOOD, new="a better password")
-    assert "Other sessions have ended" in parse_html(done.text).one(role="status").text
+    ended = "Your other sessions, and tokens and webhooks that you did not keep, have ended."
+    assert ended in parse_html(done.text).one(role="status").text
     service.http.cookies.clear()
     service.http.cookies.set("kennel", other)
     asked = service.http.get("/account", headers={"Accept": "text/html"})
@@ -201,7 +202,7 @@ def test_a_forgotten_password(service: Service) -> None:
     assert send(service, "/new-password", {"link": link, "password": "a better password"}).status_code == 200
     used = send(service, "/new-password", {"link": link, "password": "a third password"})
     assert used.status_code == 404
-    assert "is invalid, expired or already used" in parse_html(used.text).one(role="alert").text
+    assert "is invalid, has expired or was already used" in parse_html(used.text).one(role="alert").text
     assert send(service, "/signin", {"login": "grace", "password": "a better password", "next": "/"}).status_code == 200
 
 
@@ -265,7 +266,7 @@ def test_a_sign_in_link_signs_in_once_and_leads_to_its_page(service: Service) ->
     press(service, "/", "/signout")
     again = send(service, "/signin/link", fields)
     assert again.status_code == 404
-    assert "is invalid, expired or already used" in parse_html(again.text).one(role="alert").text
+    assert "is invalid, has expired or was already used" in parse_html(again.text).one(role="alert").text
     assert "kennel" not in service.http.cookies
 
 

@@ -119,7 +119,7 @@ def test_a_form_at_the_limit_shows_the_retry_time(service: Service) -> None:
     service.run_jobs()
     over = form(service, slug, secret, ZIP)
     assert over.status_code == 429
-    assert "You can submit the next one at" in over.text
+    assert "You can submit again at" in over.text
     assert 0 < int(over.headers["retry-after"]) <= 86_400
 
 

@@ -158,13 +158,14 @@ def test_impossible_changes_are_refused_and_have_no_effect(service: Service) -> 
         assert service.submit(who, slug, make_zip(noise_images(9))).status_code == 202
     sign_in(service, "ada")
     assert alert(press(service, here, f"{here}/name", name="EVE'S"), 409).startswith("There is already a team")
-    assert "no account 'nobody'" in alert(press(service, here, f"{here}/invitations", handle="nobody"), 404)
-    assert "Together you have made 2 entries" in alert(press(service, here, f"{here}/merges", team="Bob"), 409)
+    unknown = alert(press(service, here, f"{here}/invitations", handle="nobody"), 404)
+    assert unknown == "No account has the handle 'nobody'. Check the spelling."
+    assert "Together, your teams have made 2 entries" in alert(press(service, here, f"{here}/merges", team="Bob"), 409)
     assert "leave" not in [form.attributes["action"].split("/")[-1] for form in read(service, here).all("form")]
     invitation = ask(service, slug, "ada", handle="bob").json()
     sign_in(service, "bob")
     refused = press(service, here, f"{here}/invitations/{invitation['id']}/answer", accept="yes")
-    assert "which must move with you" in alert(refused, 409)
+    assert "and they must move with you" in alert(refused, 409)
     received = service.call("bob", "GET", f"/competitions/{slug}/invitations").json()["invitations"]
     assert [invitation["state"] for invitation in received] == ["open"]
     assert members(service, slug, "bob") == ["bob"]
@@ -180,7 +181,7 @@ def test_a_merge_is_answered_on_the_page_by_the_leader(service: Service) -> None
     sign_in(service, "bob")
     page = read(service, here)
     assert "Eve's invites your team to merge into it" in page.one("main").text
-    assert "Your team's leader, Ada, can answer" in page.one("main").text
+    assert "Only your team's leader, Ada, can answer." in page.one("main").text
     assert not [form for form in page.all("form") if "/answer" in form.attributes["action"]]
     sign_in(service, "ada")
     page = read(service, here)
@@ -208,7 +209,8 @@ def test_after_the_merge_deadline_the_page_offers_fewer_actions(service: Service
     assert service.call("organizer", "PATCH", f"/competitions/{slug}", json=passed).status_code == 200
     sign_in(service, "bob")
     page = read(service, here)
-    assert "change members after the team merge deadline" in page.one("main").text
+    assert "The team merge deadline was" in page.one("main").text
+    assert "Members can no longer change." in page.one("main").text
     (form,) = [found for found in page.all("form") if "/answer" in found.attributes["action"]]
     assert [button.attributes["value"] for button in form.all("button")] == ["no"]
     sign_in(service, "ada")
