@@ -59,7 +59,6 @@ FastAPI answers them with 400, and other invalid JSON with 422."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Turn every failure of ``app`` into a problem, or into an error page if a browser requests HTML."""
     for kind in (*UNAVAILABLE, DATABASE_ERROR):
         app.add_exception_handler(kind, _database_unavailable)
     app.add_exception_handler(RefusedBody, refused_body)
@@ -81,7 +80,7 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
         if isinstance(error.__cause__, UNREADABLE_JSON):
-            return await _bad_request(request, ["body: it is not valid JSON in UTF-8"])
+            return await _bad_request(request, ["body: must be valid JSON in UTF-8"])
         title = str(error.detail)
         message = SENTENCES.get((error.status_code, title), title)
         return await _answer(request, problem(error.status_code, "http", title, headers=error.headers), message)
@@ -94,7 +93,6 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 async def _find_remedy(request: Request, error: KennelError) -> str | None:
-    """The page that can solve the problem, if there is one."""
     if error.slug in HIDDEN_BOARDS and await _find_viewer(request, status.HTTP_403_FORBIDDEN) is None:
         return SIGN_IN
     return REMEDIES.get(error.slug)

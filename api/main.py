@@ -75,7 +75,6 @@ class Application(FastAPI):
     internal errors, whose responses are made outside all middleware."""
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document, built once."""
         if self.openapi_schema is None:
             self.openapi_schema = openapi_document(self)
         return self.openapi_schema
@@ -125,11 +124,10 @@ def _create_lasting_objects(app: FastAPI) -> None:
 
 def _warn_about_separate_metrics(settings: Settings) -> None:
     if settings.metrics_token is not None and settings.web_processes > 1 and metrics_folder() is None:
-        log.warning("/metrics has the metrics of one web process only: set %s to an empty folder", FOLDER_VARIABLE)
+        log.warning("/metrics shows the metrics of only one web process. Set %s to an empty folder.", FOLDER_VARIABLE)
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The application. It closes its connections when it shuts down."""
     app = Application(
         title="Kennel",
         version=product_version(),
@@ -157,16 +155,11 @@ def routers() -> Iterator[Router]:
     for name in (*MOST_REQUESTED, *sorted(names)):
         yield from (value for value in vars(import_module(name)).values() if isinstance(value, Router))
     yield templates.router
-    for interface in (
-        competitions,
-        submissions,
-        authentication,
-    ):  # authentication last, because it matches unknown methods
+    for interface in (competitions, submissions, authentication):  # authentication last: it matches unknown methods
         yield interface.router
 
 
 def set_up_state(app: FastAPI, settings: Settings) -> None:
-    """Put everything that routes share into ``app.state``: settings, connections, blob store, broker and caches."""
     board_connections = min(BOARD_CONNECTIONS, settings.web_connections - 1)
     engine = build_engine(settings, max_connections=settings.web_connections - board_connections)
     readers = Connections(settings, max_connections=board_connections)

@@ -13,8 +13,6 @@ ActorT_co = TypeVar("ActorT_co", bound=Account | None, default=Account, covarian
 
 
 class HasAuthor(Protocol):
-    """A row that records its author and its time."""
-
     author_id: Any
     created_at: Any
 

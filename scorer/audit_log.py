@@ -53,7 +53,6 @@ class FieldChange:
 
 
 def changes(entry: Act) -> list[FieldChange]:
-    """Return the values that a log entry changed, in the order of its fields."""
     before, after = entry.before or {}, entry.after or {}
     names = dict.fromkeys([*before, *after])
     return [

@@ -2,6 +2,7 @@
 
 import logging
 import socket
+from contextlib import suppress
 from typing import BinaryIO, Final
 
 from scorer.errors import Invalid, Unavailable
@@ -35,13 +36,12 @@ def require_clean(address: str, file: BinaryIO) -> None:
 def _scan(address: str, file: BinaryIO) -> str:
     try:
         with _connected(address) as connection:
-            try:
+            # clamd may close early, perhaps after sending its reason.
+            with suppress(BrokenPipeError, ConnectionResetError):
                 connection.sendall(b"zINSTREAM\0")
                 while chunk := file.read(CHUNK_BYTES):
                     connection.sendall(len(chunk).to_bytes(4, "big") + chunk)
                 connection.sendall(bytes(4))
-            except (BrokenPipeError, ConnectionResetError):  # clamd closes early, perhaps after sending its reason
-                return _reply(connection)
             return _reply(connection)
     except OSError as error:
         raise _no_scan(address, str(error)) from error

@@ -47,8 +47,6 @@ TRACK_KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
 
 
 class JobState(StrEnum):
-    """The state of a job."""
-
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
@@ -80,8 +78,6 @@ uploads."""
 
 
 class DeliveryState(StrEnum):
-    """The state of a webhook delivery."""
-
     WAITING = "waiting"
     SENDING = "sending"
     SENT = "sent"
@@ -104,18 +100,18 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "checking": "checking the images",
         "decoding": "decoding the images",
         "reference-decoding": "decoding the reference images",
-        "reference-features": "features of the reference images",
-        "features": "features",
-        "neighbours": "nearest neighbours",
-        "frechet": "Fréchet distance",
-        "metric": "the metric of a shown track",
+        "reference-features": "computing the features of the reference images",
+        "features": "computing the features",
+        "neighbours": "finding the nearest neighbours",
+        "frechet": "computing the Fréchet distance",
+        "metric": "computing an additional metric",
         "comparing": "comparing with the images of other entries",
-        "evidence": "evidence",
-        "mirrored": "features of the mirrored training images",
-        "grounds": "baselines for the evidence",
-        "statistics": "statistics of the reference images",
+        "evidence": "computing the evidence",
+        "mirrored": "computing the features of the mirrored training images",
+        "grounds": "computing the baselines of the evidence",
+        "statistics": "computing the statistics of the reference images",
         "held-out-decoding": "decoding the held-out images",
-        "held-out": "features of the held-out images",
+        "held-out": "computing the features of the held-out images",
         "tables": "writing the tables",
         "images": "packing the images",
         "storing": "storing the files",

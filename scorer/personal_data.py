@@ -88,7 +88,6 @@ def _pseudonym(account: Account) -> str:
 
 
 def _erase(session: Session, account: Account, team_names: set[str], *, alone: set[int], now: datetime) -> None:
-    """Erase the person's names and addresses from all rows, then from the account itself."""
     # Nobody can choose a handle with a tilde.
     handle, name, email = f"deleted~{account.id}", account.name, account.email
     text = BODY.format(name=name, handle=account.handle, pseudonym=_pseudonym(account))

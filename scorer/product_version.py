@@ -9,5 +9,4 @@ DISTRIBUTION = "kennel-server"
 
 @cache
 def product_version() -> str:
-    """Return the version of the server's distribution, such as ``0.2.0``."""
     return version(DISTRIBUTION)

@@ -148,7 +148,6 @@ def _without_slash(url: object) -> object:
 
 
 def split_commas(text: object) -> object:
-    """Split a text at its commas; return any other value unchanged."""
     return [part.strip() for part in text.split(",")] if isinstance(text, str) else text
 
 
@@ -236,7 +235,6 @@ class SecretFiles(PydanticBaseSettingsSource):
             ) from None
 
     def __call__(self) -> dict[str, Any]:
-        """Return the secrets from files, by field."""
         secrets = {name: self.get_field_value(field, name)[0] for name, field in self.settings_cls.model_fields.items()}
         return {name: value for name, value in secrets.items() if value is not None}
 
@@ -288,7 +286,7 @@ class Settings(LogSettings):
     blob_url: BlobUrl = Field(validation_alias="BLOB_URL")
     """The store for zips and other files: ``file:///folder`` or ``s3://bucket/prefix``."""
     s3_secret_key: SecretStr | None = Field(default=None, validation_alias="AWS_SECRET_ACCESS_KEY")
-    """The secret key of an S3 store. [S3](#s3) has the variables for its name and for the store's address."""
+    """The secret key for an S3 store. [S3](#s3) lists the variables for the key's name and the store's address."""
 
     min_free_bytes: int = Field(500_000_000, ge=0)
     """Free bytes required on the disk that receives uploads. Below this, or with too few free inodes in proportion,
@@ -314,8 +312,8 @@ class Settings(LogSettings):
     """Processes that decode an entry's images, without access to files or the network and with little memory. Default:
     one per core, up to 4. 0 decodes in the worker itself, which is what systems other than Linux always do."""
     recovery: dict[str, int | str | tuple[float, float, float, float]] = {}
-    """Changes to the plan of latent recovery, which controls how thoroughly a generator is searched. Values by name,
-    for example ``{"train": 400, "held_out": 400}``. ``{"method": "authors", "starts": 10}`` selects the method of the
+    """Values by name that replace defaults of latent recovery, and so control how thorough a generator audit is. For
+    example, ``{"train": 400, "held_out": 400}``. ``{"method": "authors", "starts": 10}`` selects the method of the
     paper's authors."""
     accept_weaker_sandbox: bool = False
     """Whether to audit uploaded generators on systems without a required part of the sandbox: Landlock, the system call
@@ -353,8 +351,8 @@ class Settings(LogSettings):
     worker_connections: int = Field(5, ge=2)
     """The most database connections that a worker process opens."""
     workers_from_zero: bool = False
-    """Whether workers may run only while jobs wait, as with KEDA on Kubernetes. Workers that check entries must always
-    run."""
+    """Whether it is normal that no workers run while no jobs wait, as with KEDA on Kubernetes. Workers that check
+    entries must always run."""
     database_pooler: bool = False
     """Whether ``DATABASE_URL`` is the address of a pooler: PgBouncer in transaction mode. Without a pooler, all
     processes together must not open more connections than the server has."""
@@ -367,13 +365,13 @@ class Settings(LogSettings):
     max_attempts: int = 3
     """Attempts after which a job fails."""
     max_job_seconds: int = 6 * 3600
-    """Seconds after which Kennel ends the process of a job."""
+    """Seconds after which Kennel ends a job's process."""
     max_stall_seconds: int = 600
     """Seconds without progress after which a worker stops renewing a job's lease. Another worker then takes the
     job."""
     retry_factor: float = Field(1.0, gt=0)
-    """A factor on all waiting times after failures: of jobs, of suspected workers, before a result is recorded again,
-    and before another process finishes a complete upload. Set it below 1 to rehearse outages."""
+    """A factor for all delays after failures, for example before a job is retried. Set it below 1 to rehearse
+    outages."""
 
     traces_endpoint: HttpAddress | None = None
     """The OpenTelemetry collector for traces (OTLP over HTTP), for example ``http://collector:4318``. Needs the extra
@@ -395,29 +393,29 @@ class Settings(LogSettings):
     mail_from: MailSender = "Kennel <kennel@localhost>"
     """The sender of mails."""
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(split_commas)] = ()
-    """Addresses and networks of the proxies in front of the web processes, separated by commas. From them, Kennel
-    accepts ``X-Forwarded-For`` and ``X-Forwarded-Proto`` as the visitor's address and protocol. Default: the address of
-    the connection is the visitor's."""
+    """Addresses and networks of the proxies in front of the web processes, separated by commas. Kennel takes the
+    visitor's address and protocol from the headers ``X-Forwarded-For`` and ``X-Forwarded-Proto`` of these proxies.
+    Default: none, and the address of the connection is the visitor's."""
     webhooks_local: bool = False
-    """Whether webhooks may use plain HTTP and private addresses. Anybody with an account can add a webhook. Set it only
-    if all of them may reach every address that workers can reach."""
+    """Whether webhooks may use plain HTTP and private addresses. Everybody with an account can add a webhook. Only turn
+    this on if they may all reach every address that workers can reach."""
     rates: dict[str, str] = {}
     """Rate limits that differ from the defaults, by name, for example ``{"sign-in": "5/minute"}``."""
 
     oidc_issuer: HttpsAddress | None = None
     """An OpenID Connect issuer that people can sign in with, for example ``https://accounts.example.org``. It needs TLS
-    unless it is on this machine. Kennel trusts it: a user with a verified address there gets the account with that
-    address here."""
+    unless it is on this machine. Kennel trusts it: anyone with a verified address there can sign in to the Kennel
+    account with the same address."""
     oidc_client_id: str = ""
-    """The client id that the issuer has given this service."""
+    """The client ID that the issuer has assigned to this service."""
     oidc_client_secret: SecretStr = SecretStr("")
-    """The client secret that the issuer has given this service."""
+    """The client secret that the issuer has assigned to this service."""
     oidc_name: str = "OpenID Connect"
     """The provider's name on the button ``Sign in with ...``."""
 
     metrics_token: SecretStr | None = None
     """The bearer token for ``/metrics``. Without it, web processes have no ``/metrics``, and a worker's metrics port
-    answers everybody."""
+    responds to everybody."""
     metrics_port: int | None = Field(None, ge=1, le=65535)
     """A worker's port for ``/metrics``. It needs ``PROMETHEUS_MULTIPROC_DIR``, an empty folder. Default: no port."""
     liveness_path: Path | None = None
@@ -460,7 +458,6 @@ class Settings(LogSettings):
 
 
 def find_variable(name: str) -> str:
-    """Return the environment variable of a setting."""
     return str(Settings.model_fields[name].validation_alias or f"KENNEL_{name.upper()}")
 
 
@@ -493,7 +490,6 @@ def _read(kind: type[S], values: Mapping[str, str]) -> S:
 
 
 def _in_words(fault: ErrorDetails) -> str:
-    """Return one fault as text for the operator, with its variable."""
     names = [find_variable(str(name)) if name in Settings.model_fields else str(name) for name in fault["loc"][:1]]
     return ": ".join([*names, fault["msg"].removeprefix("Value error, ")])
 

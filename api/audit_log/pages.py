@@ -23,7 +23,6 @@ BeforeId = Annotated[int | None, Query(ge=1, le=2**62)]
 
 @router.api_route("/admin/audit", methods=["GET", "HEAD"])
 def show_audit_log(acting: ActingAdmin, viewer: SignedIn, filters: Filters, before: BeforeId = None) -> Response:
-    """All entries, newest first."""
     wanted = audit_log.filter_for_admin(acting.session, filters, acting.actor)
     return _page(acting.session, viewer, wanted, before=before, now=acting.now, state=None, here="/admin/audit")
 
@@ -32,7 +31,6 @@ def show_audit_log(acting: ActingAdmin, viewer: SignedIn, filters: Filters, befo
 def show_competition_audit_log(
     slug: str, acting: ActingOrganizer, viewer: SignedIn, filters: Filters, before: BeforeId = None
 ) -> Response:
-    """A competition's entries, newest first."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     wanted = replace(filters, competition=state.competition)
     return _page(

@@ -37,14 +37,8 @@ Filters = Annotated[AuditFilter, Depends(audit_filters)]
 
 
 @router.get("/admin/audit")
-def index(
-    session: DbSession,
-    admin: Admin,
-    filters: Filters,
-    after: After = None,
-    limit: Limit = 100,
-) -> AuditPage:
-    """List all entries of the audit log, newest first: who did what and when, with the state before and after. Admins
+def index(session: DbSession, admin: Admin, filters: Filters, after: After = None, limit: Limit = 100) -> AuditPage:
+    """List all entries of the audit log, newest first: who did what and when, with the values before and after. Admins
     only."""
     return _page(session, audit_log.filter_for_admin(session, filters, admin), after, limit=limit)
 
@@ -53,7 +47,7 @@ def index(
 def of_competition(
     slug: str, acting: ActingOrganizer, filters: Filters, after: After = None, limit: Limit = 100
 ) -> AuditPage:
-    """List the audit log of a competition, its parts and its entries, newest first. Organizers only."""
+    """List the audit log of a competition and its submissions, newest first. Organizers only."""
     competition = competition_state.load_state(acting.session, slug, acting.now).competition
     page = _page(acting.session, replace(filters, competition=competition), after, limit=limit)
     page.entries = [replace(act, address=None) for act in page.entries]  # only admins may see people's addresses

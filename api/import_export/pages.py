@@ -28,7 +28,6 @@ DONE_MESSAGES = {
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_releases(slug: str, acting: ActingVisitor, viewer: CurrentViewer, done: str = "") -> Response:
-    """The releases that this person may download, and the organizers' form for a new one."""
     return _page(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -52,7 +51,6 @@ def _page(acting: Acting[Account | None], slug: str, viewer: Viewer | None, **ou
 
 @router.post("")
 def start_release(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Start a release, which a worker creates."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     new_names = text(fields, "new_names") == "yes"
     with refusal_on(_page, acting, slug, viewer):

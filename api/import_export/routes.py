@@ -46,7 +46,6 @@ router = ApiRouter(prefix="/competitions/{slug}/releases", tags=["releases"])
 
 
 def start_data_release(acting: Acting, state: CompetitionState, images: ReleaseImages, *, new_names: bool) -> Release:
-    """Start a data release with a new identifier and a new key for pseudonyms."""
     key = secrets.token_bytes(data_release.KEY_BYTES)
     return data_release.start_release(acting, state, images, new_names=new_names, public_id=new_public_id(), key=key)
 
@@ -89,8 +88,8 @@ def hand_out(slug: str, release_id: str, body: HandOut, acting: ActingOrganizer)
 def download(
     slug: str, release_id: str, name: str, request: Request, acting: ActingVisitor, store: BlobStore
 ) -> Response:
-    """Download a file of a release or a range of it: `tables.zip` (everything except images), a table, `README.md` or
-    `manifest.json`."""
+    """Download a file of a data release, or a range of it. The files are `tables.zip` (everything except images), the
+    tables, `README.md`, `croissant.json` and `manifest.json`."""
     return _file(acting, slug, release_id, name=name, request=request, store=store)
 
 
@@ -98,7 +97,7 @@ def download(
 def download_images(
     slug: str, release_id: str, name: str, request: Request, acting: ActingVisitor, store: BlobStore
 ) -> Response:
-    """Download the images of an entry, `SUBMISSION.zip`, or a range of the file."""
+    """Download the images of a submission (`SUBMISSION.zip`), or a range of the file."""
     return _file(acting, slug, release_id, name=f"{IMAGES_IN}{name}", request=request, store=store)
 
 
@@ -137,7 +136,7 @@ def release_view(status: ReleaseStatus, account: Account | None) -> ReleaseView:
 
 
 results = ApiRouter(tags=["insights"])
-TABLE = file_body("The table.", media_type="text/csv")
+TABLE = file_body("The table of results.", media_type="text/csv")
 MAX_CSV_BYTES = 1 << 27
 """Enough for a million entries. They are in memory during the import."""
 MAX_MEMORY_BYTES = 1 << 20
@@ -153,12 +152,10 @@ async def load(
     author: AnyOrganizer,
     now: Now,
 ) -> ImportView:
-    """Import the results of a competition from elsewhere. The request body is a CSV with one entry per line. The
-    columns
-    are `submission_id`, `fid_public`, `fid_private`, `distance_public`, `distance_private`, and optionally `labels`,
-    `public_score`, `private_score` and `team`. The competition is created if it does not exist. Importing the same
-    table
-    again adds nothing (200). Organizers only."""
+    """Import the results of a competition that was held elsewhere. The request body is a CSV with one submission per
+    line. The columns are `submission_id`, `fid_public`, `fid_private`, `distance_public`, `distance_private`, and
+    optionally `labels`, `public_score`, `private_score` and `team`. If the competition does not exist, it is created.
+    Importing the same table again adds nothing (200). Organizers only."""
     require_bytes(declared_bytes(request), MAX_CSV_BYTES)
     with SpooledTemporaryFile(MAX_MEMORY_BYTES) as file:
         sha256 = await _received(streamed_body(request, author.id), file)

@@ -17,13 +17,13 @@ class ImportView(RecordView):
     created: bool = Field(description="Whether the import created the competition.")
     rows: int
     added: int
-    known: int = Field(description="Entries that were already imported. They did not change.")
+    known: int = Field(description="Submissions that were imported before. They are unchanged.")
     labelled: int
     disqualified: int
     ignored_columns: list[str]
     reproduced: dict[str, ScoreReproduction] = Field(
         description=(
-            "The reproduction of scores by track, if you gave a tau and the table has scores that are not sealed."
+            "How well the table's scores were reproduced, by track. Tracks without a tau in the request are left out."
         )
     )
 
@@ -32,12 +32,12 @@ class NewRelease(Request):
     """The contents of a release."""
 
     images: ReleaseImages = Field(
-        "none", description="No images (`none`), images of `ranked` entries, or of `all` scored entries."
+        "none", description="Which images to include: none, those of ranked submissions, or those of all scored ones."
     )
     new_names: bool = Field(
         False,
         description=(
-            "Create new pseudonyms. By default, the last release's are used, and the same state gives the same bytes."
+            "Whether to create new pseudonyms. Without them, unchanged data gives the same files as the last release."
         ),
     )
 
@@ -64,10 +64,10 @@ class ReleaseView(RecordView):
     state: Literal["waiting", "running", "failed", "done", "cancelled"]
     stage: str | None = None
     fraction: float | None = None
-    error: str | None = Field(None, description="For organizers only.")
+    error: str | None = Field(None, description="The error of a failed release. Only organizers get it.")
     images: ReleaseImages
     shown: bool = Field(description="Whether everybody can download it while the final board is published.")
-    sha256: str | None = Field(description="The SHA-256 of the manifest; equal for equal contents.")
+    sha256: str | None = Field(description="The SHA-256 of the manifest, which is equal for equal contents.")
     created_at: datetime
     finished_at: datetime | None
     files: list[FileView]

@@ -37,17 +37,18 @@ FIGURE_HEADERS = {
 
 
 class FigureQuery(BaseModel):
-    """The choice of entries and the format."""
+    """The choice of submissions and the format."""
 
-    track: Annotated[TrackKind, Field(description="The track, for figures of one track.")] = "public"
-    label: Annotated[LabelChoice, Field(description="Only entries with this decided label.")] = "all"
+    track: Annotated[TrackKind, Field(description="The track of a figure that shows only one track.")] = "public"
+    label: Annotated[LabelChoice, Field(description="Include only submissions with this decided label.")] = "all"
     shown: ShownName = ""
     format: Literal["json", "csv", "svg"] = "json"
 
 
 @router.get("")
 def index(slug: str, acting: ActingVisitor, wanted: Paging) -> FigurePage:
-    """List the figures that you can see: of the public track, and once the final board is published, of both tracks."""
+    """List the figures that you can see. Until the final board is published, only organizers can see figures that show
+    the private track."""
     state = standings.visible_state(acting, slug)
     everything = may_see_results(state, acting.actor)
     shown = [
@@ -69,9 +70,9 @@ def show(
     cache: AppResponseCache,
     query: Annotated[FigureQuery, Query()],
 ) -> Response:
-    """Get a figure as numbers or SVG. Everybody can see the board's entries on the public track, without labels. With
-    the final board, everybody can see both tracks, without names of entries and teams. Organizers can see
-    everything."""
+    """Get a figure as JSON, CSV or SVG. Everybody can see the submissions on the public board, without labels. After
+    the final board is published, everybody can see both tracks, without the names of submissions and teams. Organizers
+    can see everything."""
     state = standings.visible_state(acting, slug)
     query = _normalised(query, figure)
     version = overview.insights_version(acting.session, state, acting.actor)

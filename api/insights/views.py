@@ -17,7 +17,7 @@ from scorer.lifecycle import TRACK_KINDS, TrackKind
 
 
 class FigureLink(BaseModel):
-    """A figure that you can see, and the address of its data."""
+    """A figure that you can see, and the URL of its data."""
 
     figure: str
     title: str
@@ -27,7 +27,6 @@ class FigureLink(BaseModel):
 
     @classmethod
     def of(cls, slug: str, name: str, *, everything: bool, shown: str | None = None) -> Self:
-        """``shown`` is the shown track of the figure, if it has one."""
         visible = TRACK_KINDS if everything else TRACK_KINDS[:1]
         title = TITLES[name] if shown is None else shown_track_title(shown)
         data = f"/api/v1/competitions/{slug}/insights/{name}" + (f"?shown={shown}" if shown else "")
@@ -51,7 +50,7 @@ class FigureView(BaseModel):
     tau: float | None
     statistics: dict[str, Any]
     groups: list[dict[str, Any]] = Field(
-        description="The count, mean, deviation and quantiles of the first value, by label."
+        description="The count of each label, and the mean, standard deviation and quantiles of the first value."
     )
     columns: list[str]
     rows: list[list[Any]]
@@ -74,13 +73,13 @@ class FigureView(BaseModel):
 
 
 class ExhibitView(RecordView):
-    """An entry at a rank of the board, with some of its images."""
+    """A submission at a rank of the board, with some of its images."""
 
     rank: int
     team: str
     submission_id: str
     score: float
-    images: str | None = Field(description="The address of 10 of its images side by side; null for an imported entry.")
+    images: str | None = Field(description="The URL of 10 of its images side by side. Null without stored images.")
 
     @classmethod
     def from_entry(cls, slug: str, entry: GalleryEntry, seed: int) -> Self:
@@ -94,7 +93,7 @@ class ExhibitPage(Page):
 
 
 class TwinView(RecordView):
-    """One of several entries with the same contents."""
+    """One of several submissions with the same contents."""
 
     id: str
     ref: int
@@ -104,7 +103,7 @@ class TwinView(RecordView):
 
 
 class TwinsView(RecordView):
-    """Entries of different teams with the same zip, or with the same images under any names."""
+    """Submissions of different teams that have the same zip, or the same images under any file names."""
 
     same: Literal["zip", "images"]
     entries: list[TwinView]
@@ -117,7 +116,7 @@ class TwinsPage(Page):
 ShownName = Annotated[
     str, Field(pattern=f"^({NAME.pattern})?$", description="The name of a shown track, for the figure `shown-track`.")
 ]
-Seed = Annotated[int, Query(ge=0, le=2**31, description="The seed of the random choice of images.")]
+Seed = Annotated[int, Query(ge=0, le=2**31, description="The seed for choosing images at random.")]
 
 
 LabelChoice = Literal[

@@ -21,7 +21,6 @@ DONE_MESSAGES = {"one": "Job restarted.", "all": "All failed jobs restarted."}
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_jobs(acting: ActingAdmin, viewer: SignedIn, done: str = "") -> Response:
-    """The queues, and the running and failed jobs."""
     return _page(acting, viewer, done=DONE_MESSAGES.get(done))
 
 
@@ -37,14 +36,10 @@ def requeue_jobs(fields: FormFields, acting: ActingAdmin, viewer: SignedIn) -> R
     """Restart one job, or all failed jobs without the field ``job``."""
     job = text(fields, "job", max_length=18)
     with refusal_on(_page, acting, viewer):
-        _requeue(acting, job)
+        if not job:
+            failed_scores.restart_failed(acting)
+        elif job.isdecimal():
+            failed_jobs.restart(acting, int(job))
+        else:
+            raise NotFound("no-job", f"There is no job {job!r}.")
     return see_other(f"/admin/jobs?done={'one' if job else 'all'}")
-
-
-def _requeue(acting: Acting, job: str) -> None:
-    if not job:
-        failed_scores.restart_failed(acting)
-    elif job.isdecimal():
-        failed_jobs.restart(acting, int(job))
-    else:
-        raise NotFound("no-job", f"There is no job {job!r}.")

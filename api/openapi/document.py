@@ -12,8 +12,8 @@ from api.openapi import examples, problem_responses, security
 from api.openapi.examples import describe_parameter
 
 DESCRIPTION: Final = """\
-Everything that the pages and the `kennel` command do, as an API. Errors are `application/problem+json` (RFC 9457) with
-a stable `type`. To check an address for changes, send its `ETag` as `If-None-Match`.
+This API offers everything that the pages and the `kennel` command can do. Errors are `application/problem+json` (RFC
+9457) with a stable `type`. To check whether a resource has changed, send its `ETag` as `If-None-Match`.
 """
 HEADLINE: Final = re.compile(r".*?(?=[.:;](?:\s|$))", re.DOTALL)
 

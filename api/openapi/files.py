@@ -9,7 +9,6 @@ BINARY: Mapping[str, Any] = {"type": "string", "format": "binary"}
 Responses = dict[int | str, dict[str, Any]]
 
 UNCHANGED: Responses = {304: {"description": "Unchanged since the `ETag` in `If-None-Match`."}}
-"""For routes with an ``ETag``."""
 
 
 def file_body(description: str, *, media_type: str = ANY_FILE, is_required: bool = True) -> dict[str, Any]:
@@ -35,6 +34,4 @@ def also_as(*media_types: str) -> Responses:
 
 
 PICTURE = file_answer("image/png", is_cached=True)
-"""For routes that return a PNG."""
 FILE = file_answer(ANY_FILE, has_ranges=True)
-"""For routes that return a file of any type or a range of it."""

@@ -11,6 +11,7 @@ from fastapi.responses import PlainTextResponse, Response
 from api.http.dependencies import AppSettings
 from api.http.etags import compute_etag, is_known
 from api.http.routing import Router
+from api.openapi.security import RATING_LINK, TOKEN
 from api.rendering.templates import cached_page, not_modified, render
 
 Operation = tuple[str, str, Mapping[str, Any]]
@@ -18,7 +19,6 @@ Operation = tuple[str, str, Mapping[str, Any]]
 
 
 def operations_by_tag(document: Mapping[str, Any]) -> dict[str, list[Operation]]:
-    """The operations grouped by tag, in the order of the document."""
     groups: dict[str, list[Operation]] = defaultdict(list)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -52,14 +52,15 @@ def describe_content(described: Mapping[str, Any]) -> str:
 
 
 def describe_callers(security: Sequence[Mapping[str, Any]]) -> str:
-    """A short description of who may call an operation."""
+    """How callers of an operation authenticate."""
     if not security:
-        return "anybody"
+        return "not needed"
     if {} in security:
-        return "anybody, optionally with a token or session"
-    return (
-        "with a token or session" if any("token" in requirement for requirement in security) else "with a session only"
-    )
+        return "optional, with a token or session"
+    schemes = {scheme for requirement in security for scheme in requirement}
+    if RATING_LINK in schemes:
+        return "rating link"
+    return "token or session" if TOKEN in schemes else "session only"
 
 
 router = Router(include_in_schema=False)
@@ -67,7 +68,6 @@ router = Router(include_in_schema=False)
 
 @router.api_route("/api-reference", methods=["GET", "HEAD"])
 def show_api_reference(request: Request) -> Response:
-    """All operations and schemas, for everybody."""
     page, etag = _render_document(request.app)
     return not_modified(etag) if is_known(request, etag) else cached_page(page, etag)
 

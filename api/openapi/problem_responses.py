@@ -39,9 +39,9 @@ SCHEMA: Final[Mapping[str, Any]] = {
         "faults": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "The files or fields with problems, and their problems.",
+            "description": "Each file or field with a problem, and what the problem is.",
         },
-        "request_id": {"type": "string", "description": "The id of the request in the operators' log."},
+        "request_id": {"type": "string", "description": "The ID of the request in the operators' log."},
     },
     "additionalProperties": True,
     "examples": [
@@ -55,7 +55,6 @@ def component_name(status: int | str) -> str:
 
 
 def components() -> dict[str, Any]:
-    """The responses by status, and ``Problem`` for internal errors."""
     statuses = sorted({*map(int, SLUGS), *OF_BYTES})
     return {component_name(status): _component(status) for status in statuses} | {
         "Problem": _answer("An internal error.")
@@ -79,7 +78,6 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def build_responses(route: RouteContext, method: str, *, has_body: bool) -> dict[str, Any]:
-    """The errors of an operation by status, with ``5XX`` for internal errors."""
     names = {str(status): component_name(status) for status in sorted(set(_statuses(route, method, has_body)))}
     names["5XX"] = "Problem"
     return {status: {"$ref": f"#/components/responses/{name}"} for status, name in names.items()}

@@ -57,7 +57,7 @@ GROUPS = {
     "generated": "the generator's own images",
     "entry": "the entry's images",
 }
-"""The groups of images that latent recovery searches a generator for."""
+"""The groups of images that latent recovery looks for."""
 RECOVERY_NUMBERS = {
     "recovery_gap": "MRE-gap",
     "recovery_ks": "KS distance",
@@ -65,10 +65,10 @@ RECOVERY_NUMBERS = {
     "recovery_train": "MRE, training images",
     "recovery_held_out": "MRE, held-out images",
     "recovery_generated": "MRE, own images",
-    "recovery_train_verbatim": "Found, training images",
-    "recovery_held_out_verbatim": "Found, held-out images",
-    "recovery_generated_verbatim": "Found, own images",
-    "recovery_entry_verbatim": "Found, entry's images",
+    "recovery_train_verbatim": "Training images found",
+    "recovery_held_out_verbatim": "Held-out images found",
+    "recovery_generated_verbatim": "Own images found",
+    "recovery_entry_verbatim": "Entry's images found",
     "recovery_power": "Detectable share",
 }
 """Names of the latent-recovery quantities that pages show as numbers."""
@@ -133,7 +133,6 @@ def field(moment: datetime) -> str:
 
 
 def number(value: float, decimals: int) -> str:
-    """With commas between thousands."""
     return f"{value:,.{decimals}f}"
 
 

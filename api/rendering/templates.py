@@ -98,13 +98,11 @@ def render_page(
     to the viewer's account, or to the sign-in form, which then leads to ``onward``.
     """
     nav = {"viewer_unknown": viewer_unknown, "show_account_nav": show_account_nav, "onward": onward}
-    shown = {"viewer": viewer, **nav}
-    body = render(template, **NO_OUTCOME | values | shown)
+    body = render(template, viewer=viewer, **NO_OUTCOME | values | nav)
     return HTMLResponse(body, status, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, **(headers or {})})
 
 
 def cached_page(body: bytes, etag: str) -> HTMLResponse:
-    """A page with a body that is already rendered."""
     return HTMLResponse(body, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
 
 
@@ -121,7 +119,6 @@ def see_other(address: str) -> RedirectResponse:
 
 
 def not_modified(etag: str) -> Response:
-    """304: the browser already has this version."""
     return Response(status_code=304, headers={**PAGE_HEADERS, **NO_CACHE_HEADERS, "ETag": etag})
 
 
@@ -143,5 +140,4 @@ def static_file(name: str, request: Request) -> Response:
 
 
 def wants_page(request: Request) -> bool:
-    """True if the address is outside the API and ``Accept`` includes HTML."""
     return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")

@@ -23,7 +23,6 @@ class TimelineStep:
 
 
 def build_timeline(state: CompetitionState) -> list[TimelineStep]:
-    """From the opening to the final board."""
     return [_open(state), _review(state), _provisional(state), _final(state)]
 
 
@@ -32,7 +31,7 @@ def _open(state: CompetitionState) -> TimelineStep:
     words = "Teams submit entries and pick the entries that count for the final ranking."
     dates = (
         ("Teams can merge until", competition.team_merge_deadline),
-        ("You can finish uploads that started before the close, and change picks, until", grace_end(competition)),
+        ("You can finish uploads that began before the deadline, and change your picks, until", grace_end(competition)),
     )
     known = tuple((what, at) for what, at in dates if at is not None)
     return TimelineStep(Phase.OPEN, "Open", words, competition.opens_at, competition.closes_at, known)
@@ -43,13 +42,13 @@ def _review(state: CompetitionState) -> TimelineStep:
     days = counted(competition.review_days, "day")
     words = (
         "Organizers and reviewers review entries. A team can appeal once against a disqualification, and once against"
-        f" an entry's penalty on the public board. Appeals are open for {days} after the close, or until a board is"
+        f" an entry's penalty on the public board. Teams can appeal for {days} after the deadline, or until a board is"
         " published."
     )
     closes_at = competition.closes_at
     if closes_at is None or state.published:
         return TimelineStep(Phase.REVIEW, "Review", words, closes_at)
-    dates = (("Appeals are open until", closes_at + timedelta(competition.review_days)),)
+    dates = (("Teams can appeal until", closes_at + timedelta(competition.review_days)),)
     return TimelineStep(Phase.REVIEW, "Review", words, closes_at, dates=dates)
 
 
@@ -57,8 +56,8 @@ def _provisional(state: CompetitionState) -> TimelineStep:
     days = counted(state.competition.appeal_days, "day")
     words = (
         "The provisional board is published and may still change. A team can appeal once against a disqualification,"
-        f" and once against an entry's penalty on this board, within {days}. For later decisions, the {days} start with"
-        " the decision."
+        f" and once against an entry's penalty on this board, within {days}. If a decision comes later, the {days}"
+        " start with the decision."
     )
     act = newest_provisional(state)
     if act is None or not state.published:

@@ -157,7 +157,7 @@ def restore_blobs(blobs: Blobs, folder: BackupFolder, own: Path, *, manifest: Ma
     present = {stored.key: stored.bytes for stored in blobs.stored()}
     entries = list(_listed_blobs(own, manifest))
     if strangers := present.keys() - {entry.key for entry in entries}:
-        raise Conflict("not-empty", f"The blob store is in use: it has {min(strangers)}. Restore into a new store.")
+        raise Conflict("not-empty", f"The blob store already contains {min(strangers)}. Restore into a new store.")
     for entry in entries:
         path = folder.blob_path(entry.sha256)
         require_unchanged(path, entry.sha256)

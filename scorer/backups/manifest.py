@@ -122,7 +122,7 @@ class BackupFolder:
         folder = self.path / (name or names[-1])
         fields: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
         if fields["format"] != FORMAT:
-            raise Invalid("other-format", f"{folder} has the layout {fields['format']}; this version reads {FORMAT}.")
+            raise Invalid("other-format", f"{folder} has the layout {fields['format']}. Kennel supports {FORMAT}.")
         return folder, Manifest(**fields | {"tables": [TableRows(*table) for table in fields["tables"]]})
 
     def blob_path(self, sha256: str) -> Path:
@@ -151,14 +151,12 @@ def write_blob_list(folder: Path, entries: Iterable[BlobEntry]) -> str:
 
 
 def read_blob_list(folder: Path) -> Iterator[BlobEntry]:
-    """Yield the blobs of a backup in the order of the list."""
     with gzip.open(folder / BLOB_LIST, "rt") as file:
         for line in file:
             yield BlobEntry(*json.loads(line))
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -168,4 +166,4 @@ def require_unchanged(path: Path, sha256: str) -> None:
     if not path.is_file():
         raise Invalid("backup-damaged", f"{path} is missing from the backup.")
     if file_sha256(path) != sha256:
-        raise Invalid("backup-damaged", f"{path} is damaged: its SHA-256 differs from the recorded one.")
+        raise Invalid("backup-damaged", f"{path} is damaged, because its SHA-256 differs from the recorded one.")

@@ -78,12 +78,10 @@ class BlobWriter:
             await to_thread.run_sync(self._add, limiter=_write_limiter())
 
     async def close(self) -> ReceivedBlob:
-        """Store the blob under its key."""
         await to_thread.run_sync(self._finish, limiter=_write_limiter())
         return ReceivedBlob(self.key, self.bytes, self._sha256.hexdigest())
 
     async def abort(self) -> None:
-        """Drop the bytes without storing anything."""
         self._waiting = bytearray()
         if self._staged is not None:
             with CancelScope(shield=True):
@@ -139,13 +137,11 @@ class StagedParts:
         self._writer: Any = obstore.open_writer(store, key, buffer_size=PART_BYTES, max_concurrency=1)
 
     def add(self, data: bytes | bytearray) -> None:
-        """Append bytes; send a full part to the store."""
         self._part.write(data)
         if self._part.tell() >= PART_BYTES:
             self._send()
 
     def finish(self) -> None:
-        """Send the last part and let the store join all parts."""
         self._send()
         self._part.close()
         self._writer.close()
@@ -173,7 +169,6 @@ class StagedUpload:
         self._writer.write(data)
 
     def finish(self) -> None:
-        """Send the last part and let the store join all parts."""
         self._writer.close()
 
     def abort(self) -> None:
@@ -197,7 +192,6 @@ def staging(stage: Callable[[], Staged]) -> Iterator[Staged]:
 
 
 def _write_limiter() -> CapacityLimiter:
-    """Return the limiter of this event loop."""
     limiter = _limiter.get(None)
     if limiter is None:
         limiter = CapacityLimiter(MAX_WRITES)

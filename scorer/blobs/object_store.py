@@ -38,7 +38,7 @@ def store_errors(key: str | None = None) -> Iterator[None]:
             raise NotFound("blob-missing", f"The blob {key} is missing.") from None
         raise StoreUnavailable(
             "blob-store",
-            "The store of files cannot be used at the moment. Please try again later.",
+            "The file store is unavailable. Please try again later.",
             reason=describe_error(error),
         ) from error
 
@@ -50,7 +50,6 @@ def describe_error(error: Exception) -> str:
 
 
 def out_of_space() -> OutOfSpace:
-    """The error of a full disk."""
     return OutOfSpace("disk-full", "The service's disk for uploads is full. Please try again later.")
 
 

@@ -203,7 +203,6 @@ class Blobs:
             yield [blob["path"] for blob in batch if blob["last_modified"] < moment]
 
     def stored(self) -> Iterator[StoredBlob]:
-        """Yield every blob of the store."""
         for batch in self._listed():
             for blob in batch:
                 yield StoredBlob(blob["path"], blob["size"], blob["last_modified"])
@@ -218,7 +217,6 @@ class Blobs:
             yield from obstore.list(self._store, prefix, chunk_size=1000)
 
     def is_older(self, key: str, moment: datetime) -> bool:
-        """Whether the blob exists and was last written before ``moment``."""
         head = self._head(key)
         return head is not None and head["last_modified"] < moment
 
@@ -247,7 +245,6 @@ class Blobs:
             obstore.delete(self._store, key)
 
     def delete_all(self, keys: Sequence[str]) -> None:
-        """Delete the blobs that exist."""
         with store_errors():
             try:
                 obstore.delete(self._store, keys)

@@ -1,4 +1,4 @@
-"""The data card (README.md) and the manifest (manifest.json) of a data release, made from its counts."""
+"""The data card (README.md) and the manifest (manifest.json) of a data release."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,9 +37,15 @@ KIND_NAMES = {
     "int": "integer",
     "float": "number",
     "bool": "yes or no",
-    "time": "moment, UTC",
+    "time": "time, UTC",
     "ints": "list of integers",
 }
+PSEUDONYMS = """## Pseudonyms
+
+Teams, entries and reviewers have pseudonyms, which are the same in all tables. They are HMAC-SHA256 values with a
+secret key. Names, addresses, notes, reasons and file names are left out. A team that was on a public
+board can still be identified from the score that the board showed. The pseudonyms keep names out of the data; they do
+not make anybody anonymous."""
 
 
 def render_data_card(competition: Competition, numbers: CardNumbers) -> str:
@@ -48,7 +54,7 @@ def render_data_card(competition: Competition, numbers: CardNumbers) -> str:
         f"# {competition.title}: data release",
         _about(competition, numbers),
         _contents(numbers),
-        _pseudonyms(),
+        PSEUDONYMS,
         "## Columns",
         *(_columns(table) for table in TABLES),
     ]
@@ -79,17 +85,23 @@ def _day(moment: datetime | None) -> str:
 
 
 def _contents(numbers: CardNumbers) -> str:
-    lines = ["## Contents", "", f"{numbers.teams:,} teams.", "", "| file | rows |", "|---|---|"]
-    lines += [f"| {table}.parquet | {numbers.rows[table]:,} |" for table in TABLES]
-    lines += ["", f"Entries by status: {_counted(numbers.statuses)}.", ""]
-    lines += [f"Scored entries by decided label: {_counted(numbers.labels)}.", "", _images(numbers)]
-    lines += [
-        "",
-        "`manifest.json` has the SHA-256 of every file. `croissant.json` has the columns of all tables for libraries",
-    ]
-    lines += [f"that read Croissant. Written by {numbers.writer}. The same state of the competition, with the same"]
-    lines += ["pseudonyms and writer, gives the same bytes."]
-    return "\n".join(lines)
+    tables = "\n".join(f"| {table}.parquet | {numbers.rows[table]:,} |" for table in TABLES)
+    return f"""## Contents
+
+{numbers.teams:,} teams.
+
+| file | rows |
+|---|---|
+{tables}
+
+Entries by status: {_counted(numbers.statuses)}.
+
+Scored entries by decided label: {_counted(numbers.labels)}.
+
+{_images(numbers)}
+
+`manifest.json` has the SHA-256 of every file. `croissant.json` has the columns of all tables for libraries
+that read Croissant. Written by {numbers.writer}. Unchanged data, pseudonyms and writer give identical files."""
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -106,19 +118,6 @@ def _images(numbers: CardNumbers) -> str:
     )
 
 
-def _pseudonyms() -> str:
-    return "\n".join(
-        [
-            "## Pseudonyms",
-            "",
-            "Teams, entries and reviewers have pseudonyms, the same in all tables. They are HMAC-SHA256 values with a",
-            "key that stays with the organizers. Names, addresses, notes, reasons and file names are left out. A team",
-            "that was on a public board can still be identified from the score that the board showed. The pseudonyms",
-            "keep names out of the data; they do not make anybody anonymous.",
-        ]
-    )
-
-
 def _columns(table: str) -> str:
     lines = [f"### {table}.parquet", "", "| column | kind | meaning |", "|---|---|---|"]
     for column in TABLES[table]:
@@ -128,7 +127,6 @@ def _columns(table: str) -> str:
 
 
 def build_manifest(competition: Competition, numbers: CardNumbers, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """The manifest as JSON values: every file with its hash, every column with its meaning."""
     return {
         "format": 1,
         "competition": competition.slug,

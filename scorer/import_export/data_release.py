@@ -64,18 +64,17 @@ class PackingTime(NamedTuple):
 
 def packing_times(session: Session, state: CompetitionState) -> dict[ReleaseImages, PackingTime]:
     """The packing time for each choice of images, for entries with stored zips."""
-    boards = [load_ranked_board(session, state, kind) for kind in state.tracks]
-    scored = {kind: len(board.judged.columns) for kind, board in zip(state.tracks, boards, strict=True)}
-    ranked = len(np.unique(np.concatenate([board.judged.columns.ref[board.rows] for board in boards])))
+    boards = {kind: load_ranked_board(session, state, kind) for kind in state.tracks}
+    ranked = len(np.unique(np.concatenate([board.judged.columns.ref[board.rows] for board in boards.values()])))
     pixels = state.competition.image_count * state.competition.image_size**2
-    choices: dict[ReleaseImages, int] = {"none": 0, "ranked": ranked, "all": scored["public"]}
+    choices: dict[ReleaseImages, int] = {"none": 0, "ranked": ranked, "all": len(boards["public"].judged.columns)}
     return {images: PackingTime(n, n * pixels * PACKING_SECONDS_PER_PIXEL) for images, n in choices.items()}
 
 
 def start_release(
     acting: Acting, state: CompetitionState, images: ReleaseImages, *, new_names: bool, public_id: str, key: bytes
 ) -> Release:
-    """Queue a release. ``Conflict`` while another one is being made.
+    """Queue a release. ``Conflict`` while another one is being created.
 
     It reuses the pseudonyms of the competition's last release, so the same state gives the same bytes. With
     ``new_names``, it gets new ones from ``key`` (random, made by the caller).
@@ -84,7 +83,7 @@ def start_release(
     earlier = list_releases(acting.session, state)
     if any(status.state in UNFINISHED for status in earlier):
         raise Conflict(
-            "release-running", "A release of this competition is already being made. Wait until it is finished."
+            "release-running", "Another release of this competition is being created. Wait until it is finished."
         )
     release = Release(
         id=public_id,
@@ -119,11 +118,9 @@ def visible_releases(session: Session, state: CompetitionState, account: Account
     """The releases that the account may download: all for organizers, for others the public ones while the final board
     is published."""
     releases = list_releases(session, state)
-    return (
-        releases
-        if is_organizer(account, state.competition.id)
-        else [status for status in releases if _is_public(state, status)]
-    )
+    if is_organizer(account, state.competition.id):
+        return releases
+    return [status for status in releases if _is_public(state, status)]
 
 
 def find_release(
@@ -176,9 +173,9 @@ def set_visibility(acting: Acting, state: CompetitionState, release_id: str, *, 
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     status = find_release(acting.session, state, release_id, account=acting.actor)
     if status.state != JobState.DONE:
-        raise Conflict("not-finished", "The release is not finished yet. Publish it once it is.")
+        raise Conflict("not-finished", "The release is not finished yet. Publish it when it is.")
     if shown == status.shown:
-        raise Conflict("no-change", f"The release is {'already' if shown else 'not'} public.")
+        raise Conflict("no-change", f"The release is {'already' if shown else 'not'} published.")
     act = ReleaseAct(release_id=release_id, shown=shown)
     acting.add(act)
     audit_log.record_action(

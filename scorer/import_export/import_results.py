@@ -35,22 +35,22 @@ class ImportRequest(BaseModel):
 
     file_name: str = Field("results.csv", min_length=1, max_length=300)
     title: str | None = Field(
-        None, max_length=200, description="The title of a newly created competition. Default: its slug."
+        None, max_length=200, description="The title, if the import creates a competition. Default: the slug."
     )
-    public_extractor: str = Field("inception_2015", description="The extractor used for the public numbers.")
-    private_extractor: str = Field("nasnetalarge", description="The extractor used for the private numbers.")
+    public_extractor: str = Field("inception_2015", description="The extractor of the public measurements.")
+    private_extractor: str = Field("nasnetalarge", description="The extractor of the private measurements.")
     epsilon: float = Field(EPSILON, gt=0, lt=1e-3)
-    opens_at: AwareDatetime | None = Field(None, description="Default: one second per entry before the close.")
+    opens_at: AwareDatetime | None = Field(None, description="Default: one second per submission before `closes_at`.")
     closes_at: AwareDatetime | None = Field(None, description="Default: now.")
     tau_public: float | None = Field(None, ge=0, le=2, description="Tau of the public track. You can change it later.")
     tau_private: float | None = Field(
         None, ge=0, le=2, description="Tau of the private track. You can change it later."
     )
-    sealed_score: float = Field(999_999.0, description="The score that marks a disqualified entry.")
+    sealed_score: float = Field(999_999.0, description="The score that marks a disqualified submission.")
     column: list[str] = Field(
         [],
         max_length=20,
-        description="The header of a column in this table, as `name=header`.",
+        description="A column with another header in this table, as `name=header`.",
         examples=[["fid_public=FID"]],
     )
 
@@ -141,7 +141,9 @@ def import_table(
             if (tau := getattr(request, f"tau_{kind}")) is not None
         },
     )
-    _record_audit(acting, result, request, table_sha256=table_sha256)
+    counted = {name: getattr(result, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
+    after = {"file": request.file_name, "table_sha256": table_sha256, **counted}
+    audit_log.record_action(acting, "results.imported", f"competition:{state.competition.slug}", after=after)
     _tune(acting, state, request)
     return result
 
@@ -179,7 +181,7 @@ def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsL
     if changed:
         raise Conflict(
             "changed-rows",
-            f"{len(changed):,} entries were imported before with other numbers. Nothing was imported.",
+            f"{len(changed):,} entries were imported before with other values. Nothing was imported.",
             faults=[f"line {line.at:,}: {line.submission_id}" for line in changed[:MAX_FAULTS_LISTED]],
         )
     unknown = [line for line in lines if line.submission_id not in imported]
@@ -187,7 +189,7 @@ def _unknown(session: Session, state: CompetitionState, lines: Sequence[ResultsL
     if taken:
         raise Conflict(
             "team-taken",
-            "Some team names in the table belong to existing teams of people. Rename them in the table.",
+            "Some team names in the table belong to teams with members. Rename them in the table.",
             faults=list(taken)[:MAX_FAULTS_LISTED],
         )
     return unknown
@@ -248,13 +250,6 @@ def _reproduced(
         np.abs(score), np.finfo(float).tiny
     )
     return ScoreReproduction(len(scored), float(relative_difference.max()))
-
-
-def _record_audit(acting: Acting, result: ImportResult, request: ImportRequest, *, table_sha256: str) -> None:
-    counted = {name: getattr(result, name) for name in ("rows", "added", "known", "labelled", "disqualified")}
-    after = {"file": request.file_name, "table_sha256": table_sha256, **counted}
-    subject = f"competition:{result.state.competition.slug}"
-    audit_log.record_action(acting, "results.imported", subject, after=after)
 
 
 def _tune(acting: Acting, state: CompetitionState, request: ImportRequest) -> None:

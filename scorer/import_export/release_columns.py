@@ -35,7 +35,7 @@ def _nullable(name: str, kind: ColumnKind, meaning: str, *, pseudonym_kind: str 
 
 SUBMISSION = Column("submission", "text", "Pseudonym of the entry.", pseudonym_kind="submission")
 TEAM = Column("team", "text", "Pseudonym of the entry's team, after merges.", pseudonym_kind="team")
-COUNTS = Column("counts", "bool", "Whether it is the newest of its kind, which counts.")
+COUNTS = Column("counts", "bool", "Whether it counts, because it is the newest of its kind.")
 TRACK = Column("track", "text", "public or private.")
 
 TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
@@ -44,17 +44,12 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             SUBMISSION,
             TEAM,
             Column("benchmark", "bool", "Whether it is a benchmark entry of the organizers, which has no rank."),
-            Column("status", "text", "scored, rejected, failed or cancelled. Other values: not finished yet."),
-            Column(
-                "late", "bool", "Whether it was begun after the close, and so is only on the board of late entries."
-            ),
+            Column("status", "text", "scored, rejected, failed or cancelled. Any other value: not finished."),
+            Column("late", "bool", "Whether it is a late entry, which only the board of late entries shows."),
             Column("picked", "bool", "Whether it is a final pick of the team."),
             Column("accepted_at", "time", "When its last byte arrived."),
             Column("bytes", "int", "Size of its zip."),
-            _nullable(
-                *("images", "text", "Pseudonym of its pixels, equal for entries with the same images."),
-                pseudonym_kind="images",
-            ),
+            _nullable("images", "text", "Pseudonym of its pixels, equal for equal images.", pseudonym_kind="images"),
             _nullable("exact_copies", "int", "Images that equal a training image, pixel by pixel."),
             _nullable("mirrored_copies", "int", "Images that equal a mirrored training image."),
             _nullable("copied_share", "float", "Share of its images that equal an upright or mirrored training image."),
@@ -70,16 +65,10 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("fid", "float", "Frechet distance between the features of the entry and of the reference."),
             Column("memorization_distance", "float", "Mean cosine distance to the nearest training image, 0 to 2."),
             _nullable("distance_se", "float", "Standard error of the memorization distance."),
-            _nullable(
-                "tau",
-                "float",
-                "Threshold that it is judged with. Only if the measurement counts. 0 for benchmark entries.",
-            ),
-            _nullable("copy", "bool", "Whether it is a copy, which has no score. Only if the measurement counts."),
-            _nullable("penalised", "bool", "Whether its distance is below tau. Only if the measurement counts."),
-            _nullable(
-                "mifid", "float", "Score; lower is better. Null for a copy, or if the measurement does not count."
-            ),
+            _nullable("tau", "float", "Threshold that applies to it, 0 for benchmarks. Null if it does not count."),
+            _nullable("copy", "bool", "Whether it is a copy, which has no score. Null if it does not count."),
+            _nullable("penalised", "bool", "Whether its distance is below tau. Null if it does not count."),
+            _nullable("mifid", "float", "Score; lower is better. Null for a copy, or if it does not count."),
             _nullable("histogram_low", "float", "Lower end of the histogram of nearest distances, one per image."),
             _nullable("histogram_high", "float", "Upper end of the histogram."),
             _nullable("histogram_counts", "ints", "Number of images in each of the equal bins between the two ends."),
@@ -99,25 +88,21 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("unit", "text", "Unit of the value."),
             Column("direction", "text", "The values of a good entry, and those that indicate copying."),
             _nullable("standard_error", "float", "Standard error of the value. Null if it has none."),
-            _nullable(
-                "error_kind", "text", "sampling: spread of the value over new images. Null: its spread by chance."
-            ),
+            _nullable("error_kind", "text", "sampling: spread over new images. Null: spread by chance alone."),
             _nullable("p_value", "float", "p-value as described by the method. Null if it has none."),
-            Column("found_at", "time", "When the evidence was made."),
+            Column("found_at", "time", "When the evidence was computed."),
         ),
         "cells": (
             SUBMISSION,
             TRACK,
             COUNTS,
-            Column("cell", "int", "Number of the region of the training images' features, from 1."),
+            Column("cell", "int", "Number of the region in the feature space of the training images, from 1."),
             Column("generated", "int", "Number of the entry's images in the region."),
             Column("held_out", "int", "Number of held-out images in the region."),
-            _nullable(
-                "z", "float", "z of the rank sum of their distances to the training images. Far below 0 means copying."
-            ),
+            _nullable("z", "float", "Rank-sum z of the distances to the training images. Far below 0: copying."),
             _nullable("p_value", "float", "One-sided p-value for copying."),
             Column("copied", "bool", "Whether its images are closer to the training images than chance explains."),
-            Column("excess", "float", "z of the number of the entry's images in the region. Above 0 means too many."),
+            Column("excess", "float", "z of the number of its images in the region. Above 0: more than expected."),
         ),
         "shown_measurements": (
             SUBMISSION,
@@ -125,24 +110,18 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("metric", "text", "Metric, such as fid or kid."),
             Column("constants", "text", "Constants of the metric, as JSON."),
             Column("extractor", "text", "Extractor of the compared features, name@version."),
-            Column("better", "text", "Which values are better: lower or higher."),
+            Column("better", "text", "Whether lower or higher values are better."),
             Column("reference", "text", "Track of the references that it was computed against: public or private."),
             Column("scorer_version", "text", "Version of the scorer that measured it."),
             COUNTS,
-            _nullable("value", "float", "Value of the metric. Null if it has none, such as the MiFID of a copy."),
-            _nullable(
-                "standard_error", "float", "Standard error over the choice of the generated images. Null if unknown."
-            ),
+            _nullable("value", "float", "Value of the metric. Null if there is none, as for the MiFID of a copy."),
+            _nullable("standard_error", "float", "Standard error over the choice of images. Null if unknown."),
             _nullable("weights_sha256", "text", "SHA-256 of the extractor's weights."),
             Column("measured_at", "time", "When it was measured."),
         ),
         "labels": (
             SUBMISSION,
-            Column(
-                "source",
-                "text",
-                "decided (the label that counts), review (one reviewer's label) or early (an early label).",
-            ),
+            Column("source", "text", "decided (the label that counts), review (by one reviewer) or early."),
             _nullable("reviewer", "text", "Pseudonym of the reviewer, for reviews.", pseudonym_kind="person"),
             Column("label", "text", "legitimate, mgan, sup, ae, aug or other."),
             _nullable("intent", "text", "Intent in a review: intended, unintended or unclear."),
@@ -161,12 +140,10 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
         "rulings": (
             SUBMISSION,
             Column("ruling", "text", "keep, disqualify or waive (the penalty)."),
-            _nullable(
-                "memorising", "bool", "Whether an entry labelled `other` counts as memorising when tau is chosen."
-            ),
+            _nullable("memorising", "bool", "Whether an entry labelled `other` counts as memorising for tau."),
             COUNTS,
             Column("appealed", "bool", "Whether the team appealed against it."),
-            _nullable("granted", "bool", "Whether the appeal was granted. Null: no appeal, or no answer."),
+            _nullable("granted", "bool", "Whether the rebuttal was granted. Null: no rebuttal, or no answer."),
             Column("ruled_at", "time", "When the ruling was made."),
         ),
         "ranks": (
@@ -179,10 +156,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("memorization_distance", "float", "Memorization distance of the entry."),
             Column("penalised", "bool", "Whether the entry is penalised."),
             _nullable("medal", "text", "On the private track: gold, silver or bronze."),
-            _nullable(
-                *("standard_error", "float"),
-                "Standard error of the score over new images. Null if unknown, and beyond the first 500 ranks.",
-            ),
+            _nullable("standard_error", "float", "Standard error of the score. Null if unknown or beyond rank 500."),
             _nullable("first_rank", "int", "First rank of the 95 % interval of the rank."),
             _nullable("last_rank", "int", "Last rank of the 95 % interval of the rank."),
             *(_nullable(f"{medal}_probability", "float", f"Probability of a {medal} medal.") for medal in MEDALS),

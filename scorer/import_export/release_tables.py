@@ -32,9 +32,6 @@ class Pseudonyms:
         digest = hmac.new(self.key, f"{what}:{number}".encode(), hashlib.sha256)
         return f"{what[0]}-{digest.hexdigest()[:20]}"
 
-    def find_optional(self, what: str, number: int | str | None) -> str | None:
-        return None if number is None else self.of(what, number)
-
 
 TableRow = tuple[Any, ...]
 Row = Mapping[Any, Any]
@@ -49,7 +46,7 @@ def table_rows(session: Session, state: CompetitionState, table: str, *, names: 
 
 def _value(row: Row, column: Column, names: Pseudonyms) -> Any:
     value = row[column.name]
-    return value if column.pseudonym_kind is None else names.find_optional(column.pseudonym_kind, value)
+    return value if column.pseudonym_kind is None or value is None else names.of(column.pseudonym_kind, value)
 
 
 def _stored(session: Session, competition_id: int, table: str) -> Iterator[Row]:

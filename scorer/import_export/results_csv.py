@@ -69,11 +69,11 @@ def read_results_csv(text: Iterable[str], names: Mapping[str, str] | None = None
     if faults:
         raise Invalid(
             "bad-rows",
-            f"{len(faults):,} cells of the table are invalid.",
+            f"{len(faults):,} cells of the table are invalid. Nothing was imported.",
             faults=faults[:MAX_FAULTS_LISTED],
         )
     if not lines:
-        raise Invalid("no-table", "The table has no lines below its header.")
+        raise Invalid("no-table", "The table has no rows below its header.")
     used = set(places.values())
     return ResultsTable(_in_order(lines), [name for place, name in enumerate(header) if place not in used])
 
@@ -93,15 +93,15 @@ def _places(header: Sequence[str], names: Mapping[str, str]) -> dict[str, int]:
         if matches:
             places[column] = matches[0]
         elif column in names:
-            raise Invalid("missing-columns", f"The table has no column {names[column]!r}: {_header_text(header)}.")
+            raise Invalid("missing-columns", f"The table has no column {names[column]!r}. {_header_text(header)}.")
     missing = [column for column in REQUIRED if column not in places]
     if missing:
-        raise Invalid("missing-columns", f"The table has no {', '.join(missing)}: {_header_text(header)}.")
+        raise Invalid("missing-columns", f"The table lacks the columns {', '.join(missing)}. {_header_text(header)}.")
     return places
 
 
 def _header_text(header: Sequence[str]) -> str:
-    return f"line 1 has {', '.join(map(repr, header))}" if header else "it is empty"
+    return f"Line 1 has {', '.join(map(repr, header))}" if header else "The file is empty"
 
 
 def _plain(name: str) -> str:
@@ -162,7 +162,7 @@ def _text(cell: str) -> str:
     if not cell:
         raise ValueError("is empty")
     if len(cell) > MAX_NAME_LENGTH or not cell.isprintable():
-        raise ValueError(f"has more than {MAX_NAME_LENGTH} characters, or unprintable ones")
+        raise ValueError(f"has more than {MAX_NAME_LENGTH} characters, or unprintable characters")
     return cell
 
 

@@ -52,7 +52,6 @@ class FigureSummary(NamedTuple):
 
 
 def compute_correlations(values: Vector, others: Vector) -> dict[str, Any]:
-    """Spearman's and Pearson's correlation of two values of the same entries."""
     return {"spearman": spearman(values, others), "pearson": pearson(values, others)}
 
 
@@ -313,7 +312,7 @@ SHOWN_TRACK_FIGURE = "shown-track"
 
 
 def shown_column_name(name: str) -> str:
-    """The name of a shown track's column, as on boards."""
+    """As on boards."""
     return f"shown_{name}"
 
 

@@ -26,7 +26,7 @@ MAX_SHARED = 1000
 
 @dataclass(frozen=True)
 class GalleryEntry:
-    """A team's place on a board and its submission. Without stored images, its ``sprite_key`` is None."""
+    """A team's rank on a board and its submission. Without stored images, its ``sprite_key`` is None."""
 
     rank: int
     team: str

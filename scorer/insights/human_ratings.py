@@ -38,7 +38,7 @@ MAX_BATCH_LENGTH = 100
 
 
 class StudySpec(BaseModel):
-    """What a study rates, and how often."""
+    """The contents of a rating study, and the number of ratings."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,16 +46,16 @@ class StudySpec(BaseModel):
         100,
         ge=1,
         le=10_000,
-        description="How many of the best teams to include. Leaves out penalised entries and entries with a label other"
-        " than legitimate.",
+        description="The number of best teams to include. Penalised submissions, and those with a label other than"
+        " `legitimate`, are left out.",
     )
     submissions: list[Annotated[str, Field(max_length=100)]] | None = Field(
-        None, max_length=10_000, description="Ids of the entries to include, instead of the best teams."
+        None, max_length=10_000, description="The IDs of the submissions to rate instead of the best teams'."
     )
-    images: int = Field(100, ge=0, le=10_000, description="Single images per entry, rated for realism.")
-    grids: int = Field(10, ge=0, le=1_000, description="Grids of images per entry, rated for diversity.")
-    side: int = Field(5, ge=2, le=10, description="Images along one side of a grid.")
-    wanted: int = Field(5, ge=1, le=1_000, description="Ratings wanted per image and grid.")
+    images: int = Field(100, ge=0, le=10_000, description="The number of images per submission to rate for realism.")
+    grids: int = Field(10, ge=0, le=1_000, description="The number of grids per submission to rate for diversity.")
+    side: int = Field(5, ge=2, le=10, description="The number of images along each side of a grid.")
+    wanted: int = Field(5, ge=1, le=1_000, description="The number of ratings that each image and each grid needs.")
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,12 @@ class StudyStatus:
         return JobState(self.job.state) if self.job else JobState.FAILED
 
     def wanted(self, kind: str) -> int:
-        """The number of ratings of a kind that the study needs."""
         return self.totals.get(kind, (0, 0))[0] * self.study.wanted
 
 
 @dataclass(frozen=True)
 class MeanRating:
-    """The mean rating of an entry, from 1 to 5: the mean over its items' means."""
+    """The mean rating of a submission, from 1 to 5. It is the mean of its items' mean ratings."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -102,9 +101,9 @@ def start_study(acting: Acting, state: CompetitionState, spec: StudySpec, *, see
     a submission has, ``Conflict`` if no submission qualifies."""
     count = state.competition.image_count
     if spec.images + spec.grids == 0:
-        raise Invalid("nothing-to-rate", "The study has neither images nor grids. Ask for at least one.")
+        raise Invalid("nothing-to-rate", "The study has neither images nor grids. Add at least one.")
     if max(spec.images, spec.side**2 if spec.grids else 0) > count:
-        raise Invalid("too-many-images", f"An entry has only {count:,} images. Ask for fewer images or smaller grids.")
+        raise Invalid("too-many-images", f"An entry has only {count:,} images. Choose fewer images or smaller grids.")
     refs = (
         _chosen(acting.session, state, spec.submissions)
         if spec.submissions
@@ -113,7 +112,7 @@ def start_study(acting: Acting, state: CompetitionState, spec: StudySpec, *, see
     if not refs:
         raise Conflict(
             "nobody-to-rate",
-            "No entry on the private board qualifies: each is penalised or has a label other than legitimate.",
+            "No entry on the private board qualifies. Each is penalised or has a label other than legitimate.",
         )
     study = RatingStudy(
         competition_id=state.competition.id,
@@ -243,7 +242,7 @@ def find_rater_by_secret(session: Session, secret: str) -> Rater:
 
 def _require_open(rater: Rater) -> Rater:
     if rater.ended_at is not None or rater.study.ended_at is not None:
-        raise Conflict("ended", "This study takes no more ratings from you. Thank you for rating.")
+        raise Conflict("ended", "This study no longer accepts ratings from you. Thank you for your ratings.")
     if rater.study.packed_at is None:
         raise Conflict("not-ready", "The images are still being prepared. Try again in a few minutes.")
     return rater
@@ -270,7 +269,7 @@ def rate(session: Session, rater: Rater, values: Mapping[int, int], *, now: date
     if not values:
         return 0
     if not all(1 <= value <= 5 for value in values.values()):
-        raise Invalid("bad-rating", "A rating is a number from 1 to 5.")
+        raise Invalid("bad-rating", "Every rating must be a number from 1 to 5.")
     if human_ratings.known_items(session, rater.study_id, values.keys()) != set(values):
         raise Invalid("no-item", "Some of these items are not in this study.")
     return human_ratings.add_ratings(session, rater.id, values, now=now)
@@ -289,10 +288,9 @@ def mean_ratings(session: Session, study: RatingStudy) -> tuple[list[MeanRating]
 
 
 def _agreement(rows: Sequence[RatedItem]) -> float | None:
-    counts = [row.given for row in rows]
-    totals = [int(row.total) for row in rows]
-    squares = [int(row.squares) for row in rows]
-    return interval_alpha(counts, totals, squares)
+    return interval_alpha(
+        [row.given for row in rows], [int(row.total) for row in rows], [int(row.squares) for row in rows]
+    )
 
 
 def _mean(submission_id: str, team: str, *, kind: RatingKind, rows: Sequence[RatedItem]) -> MeanRating:

@@ -59,9 +59,7 @@ class TrackColumns:
         return TrackColumns(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def with_label(self, label: str) -> NDArray[np.bool_]:
-        passes = np.zeros(len(LABELS) + 1, np.bool_)
-        passes[[-1 if name is None else LABELS.index(name) for name in LABEL_FILTERS[label]]] = True
-        return passes[self.labels]
+        return np.isin(self.labels, [-1 if name is None else LABELS.index(name) for name in LABEL_FILTERS[label]])
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def load_insights(
         raise Invalid("unknown-label", f"There is no label filter {label!r}. Use one of {', '.join(LABEL_FILTERS)}.")
     everything = may_see_results(state, account)
     if label != "all" and not everything:
-        raise Invalid("no-labels", "Labels are shown once the final board is published. Leave out the filter.")
+        raise Invalid("no-labels", "Labels are hidden until the final board is published. Leave out the filter.")
     by_track: dict[TrackKind, TrackColumns] = {}
     taus: dict[TrackKind, float | None] = {}
     labels = load_label_info(session, state.competition.id) if everything else {}

@@ -68,7 +68,6 @@ class MessageSender:
             log.warning("the broker has not answered yet; the sweep will send missing messages")
 
     def _is_stuck(self) -> bool:
-        """Whether a single message takes too long: the broker is silent."""
         since = self._sending_since
         return since is not None and time.monotonic() - since > STUCK_SECONDS
 
@@ -175,7 +174,6 @@ def after_commit(session: Session, act: Callable[[], object]) -> None:
 
 
 def send_after_commit(session: Session, queue: Queue, *, count: int = 1) -> None:
-    """Send ``count`` messages for ``queue`` after this transaction's commit."""
     session.info.setdefault(_PENDING, Counter())[queue] += count
 
 
@@ -209,5 +207,4 @@ def require_writable_broker(app: Celery) -> None:
 
 
 def waiting_messages(app: Celery) -> Mapping[Queue, int]:
-    """Return the number of waiting messages of each job queue."""
     return {Queue(name): length for name, length in queue_lengths(app, [queue.value for queue in Queue]).items()}

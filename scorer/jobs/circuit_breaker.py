@@ -16,9 +16,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether callers must skip the server now."""
         return self._clock() < self._open_until
 
     def trip(self) -> None:
-        """Record that the server has failed or not answered in time."""
         self._open_until = self._clock() + self._pause

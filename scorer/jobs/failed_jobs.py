@@ -48,7 +48,7 @@ def restart(acting: Acting, job_id: int) -> Job:
     replaced = job.state == JobState.FAILED and not failed_jobs.failed(acting.session, only=job_id)
     if job.state not in {JobState.FAILED, JobState.RUNNING} or replaced:
         why = "a later job has replaced it" if replaced else f"it is {job.state}"
-        raise Conflict("not-stuck", f"Job {job_id} is not stuck: {why}.")
+        raise Conflict("not-stuck", f"Job {job_id} can't be restarted because {why}.")
     before = {"state": job.state, "attempts": job.attempts, "error": job.error}
     retries.restart(acting.session, job, now=acting.now)
     after = {"state": job.state, "queue": job.queue}

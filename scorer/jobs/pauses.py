@@ -33,7 +33,7 @@ def set_paused(acting: Acting, subject: PauseSubject, *, paused: bool, reason: s
     """Pause or resume. ``Invalid`` unless exactly one subject is named, ``NotFound`` for an unknown queue or
     competition, ``Conflict`` if nothing would change."""
     if sum(value is not None for value in asdict(subject).values()) != 1:
-        raise Invalid("pause-subject", "Name either a queue, a competition or a worker.")
+        raise Invalid("pause-subject", "Name exactly one queue, competition or worker.")
     if subject.queue is not None and subject.queue not in {queue.value for queue in Queue}:
         raise NotFound("no-queue", f"There is no queue {subject.queue!r}. The queues are {', '.join(Queue)}.")
     competition_id = None

@@ -33,15 +33,13 @@ class TimedValue(Generic[T]):
         self._cached: tuple[float, T] | None = None
 
     def get(self) -> T:
-        """Return the value, read again if it is too old. An error of ``read`` propagates, and no value is kept."""
+        """Return the value. After an error of ``read``, which propagates, no value is kept."""
         with self._lock:
             if self._cached is None or self._clock() - self._cached[0] >= self._seconds:
                 self._cached = None
                 value = self._read()
-                self._cached = (
-                    self._clock(),
-                    value,
-                )  # the time after the reading, which may take longer than the limit
+                # The time after the reading, which may take longer than the limit.
+                self._cached = self._clock(), value
             return self._cached[1]
 
 

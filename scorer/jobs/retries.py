@@ -16,7 +16,7 @@ from scorer.notifications import notices
 
 log = logging.getLogger(__name__)
 
-OUR_FAULT = "Kennel could not finish this entry. This is a fault of the service, so the entry does not count."
+OUR_FAULT = "Kennel could not process this entry because of an internal error. It does not count against your limit."
 
 RETRIES = (timedelta(seconds=15), timedelta(seconds=60))
 """The delays before a job is due again, after its first and after later failures. Other jobs run in the meantime, which
@@ -93,7 +93,6 @@ def defer_or_fail(
 
 
 def _defer(session: Session, job: Job, *, error: str, now: datetime, factor: float) -> None:
-    """Set the job back to waiting for one of ``DEFERRALS``, without counting the attempt."""
     delay = factor * DEFERRALS[min(job.deferrals, len(DEFERRALS) - 1)]
     job.attempts -= 1
     job.deferrals += 1
@@ -102,7 +101,6 @@ def _defer(session: Session, job: Job, *, error: str, now: datetime, factor: flo
 
 
 def _release_hold(job: Job) -> None:
-    """Set the job back to waiting, without holder, lease and progress."""
     job.state = JobState.WAITING
     job.holder = job.lease_until = None
     job.stage = job.fraction = None
@@ -168,7 +166,7 @@ def restart(session: Session, job: Job, *, now: datetime) -> None:
     if moves_submission(job):
         waiting, working = STARTS[queue]
         stuck = Status.FAILED if had_failed else working
-        _move_submission(session, job, from_=stuck, to=waiting, now=now, finished_at=None)
+        _move_submission(session, job, from_=stuck, to=waiting, now=now)
     session.flush()
     send_after_commit(session, queue)
 

@@ -272,7 +272,7 @@ def test_an_unusable_folder_is_unavailable(settings: Settings, tmp_path: Path) -
     assert store.read("k") == b"x"
 
 
-SENTENCE = "The store of files cannot be used at the moment. Please try again later."
+SENTENCE = "The file store is unavailable. Please try again later."
 ZIP = make_zip(noise_images(9))
 
 
@@ -306,7 +306,7 @@ def test_requests_that_need_the_store_are_503_until_it_is_back(
         state.readiness = build_readiness(state)
         ready = service.http.get("/readyz")
         assert ready.status_code == 503
-        assert ready.json()["blobs"].startswith("The store of files cannot be used")
+        assert ready.json()["blobs"].startswith("The file store is unavailable.")
         assert service.call("ada", "GET", f"/competitions/{slug}/leaderboard").status_code == 200
     assert send(service, upload, 0, ZIP).status_code == 204
     assert service.submit("bob", slug, ZIP).status_code == 202

@@ -1,4 +1,4 @@
-"""For organizers: images of entries at some ranks of a board, and entries that several teams submitted."""
+"""For organizers: images of submissions at some ranks of a board, and submissions that several teams share."""
 
 from fastapi import Request, Response
 
@@ -20,7 +20,7 @@ router = ApiRouter(prefix="/competitions/{slug}", tags=["insights"])
 def index(
     slug: str, acting: ActingOrganizer, wanted: Paging, track: TrackKind = "public", seed: Seed = 0
 ) -> ExhibitPage:
-    """List the entries at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with 10 images each. Organizers only."""
+    """List the submissions at ranks 1, 2, 3, 5, 10, 50 and 100 of a board, with 10 images each. Organizers only."""
     page = wanted.slice_all(
         gallery.gallery_entries(
             acting.session, load_state(acting.session, slug, acting.now), track, account=acting.actor
@@ -40,7 +40,7 @@ def images(
     viewer: Organizer,
     seed: Seed = 0,
 ) -> Response:
-    """Get 10 of an entry's images side by side in one PNG, chosen with `seed`. Organizers only."""
+    """Get 10 images of a submission side by side in one PNG, chosen at random with `seed`. Organizers only."""
     entry = access.find_submission(session, submission_id, viewer)
     if entry.competition.slug != slug:
         raise access.unknown_submission(submission_id)
@@ -50,7 +50,8 @@ def images(
 
 @router.get("/twins")
 def twins(slug: str, acting: ActingOrganizer, wanted: Paging) -> TwinsPage:
-    """List entries of different teams with the same zip, or with the same images under other names. Organizers only."""
+    """List submissions of different teams that have the same zip, or the same images under other names. Organizers
+    only."""
     page = wanted.slice_all(
         gallery.load_shared_submissions(acting.session, load_state(acting.session, slug, acting.now))
     )

@@ -1,9 +1,9 @@
-"""Human ratings: the organizers' page of studies, and the page where people rate."""
+"""Human ratings: the organizers' page of studies, and the page where people rate, which works without scripts."""
 
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from fastapi.responses import Response
@@ -38,7 +38,7 @@ router = Router(include_in_schema=False)
 NUMBER_FIELDS = ("teams", "images", "grids", "side", "wanted")
 MAX_NAME_LENGTH = 100
 DONE_MESSAGES = {
-    "started": "Study created. It starts once its images are prepared; this page shows the progress.",
+    "started": "Study created. It opens when its images are ready. This page shows the progress.",
     "ended": "Study ended. Its ratings are kept.",
     "dismissed": "Rater dismissed. Their ratings are kept.",
 }
@@ -90,7 +90,7 @@ def _parse_study_spec(fields: Fields) -> StudySpec:
         return StudySpec(**numbers, submissions=chosen or None)
     except ValidationError as error:
         faults = [f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()]
-        raise Invalid("bad-study", f"Some numbers are invalid: {'; '.join(faults)}.") from None
+        raise Invalid("bad-study", f"Some settings of the study are invalid: {'; '.join(faults)}.") from None
 
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters")
@@ -109,7 +109,6 @@ def invite_rater(
 
 @router.post("/competitions/{slug}/ratings/{study_id}/raters/{rater_id}/dismissal")
 def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """End a rater's access. Their ratings stay."""
     study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.dismiss(acting, study, rater_id)
     return see_other(f"/competitions/{slug}/ratings?done=dismissed")
@@ -117,7 +116,6 @@ def dismiss_rater(slug: str, study_id: RowId, rater_id: RowId, acting: ActingOrg
 
 @router.post("/competitions/{slug}/ratings/{study_id}/end")
 def end_study(slug: str, study_id: RowId, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """End a study. Its ratings stay."""
     study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.end(acting, study)
     return see_other(f"/competitions/{slug}/ratings?done=ended")
@@ -135,7 +133,6 @@ class RatingContext:
 def rating_context_by_role(
     study_id: RowId, rater: Annotated[Rater, Depends(rater_by_role)], viewer: KnownViewer
 ) -> RatingContext:
-    """A signed-in rater with a role."""
     return RatingContext(rater, f"/ratings/{study_id}", viewer)
 
 
@@ -150,7 +147,6 @@ RatingByLink = Annotated[RatingContext, Depends(rating_context_by_link)]
 
 @router.api_route("/ratings/{study_id}", methods=["GET", "HEAD"])
 def show_rating_by_role(context: RatingByRole, session: DbSession, kind: RatingKind | None = None) -> Response:
-    """The next item to rate."""
     return _rating_page(session, context, kind)
 
 
@@ -186,11 +182,8 @@ def _rating_link_form(**outcome: Any) -> Response:
 
 def _rating_page(session: Session, context: RatingContext, kind: RatingKind | None) -> Response:
     study = context.rater.study
-    kinds: list[RatingKind] = [
-        rating_kind
-        for rating_kind, count in zip(get_args(RatingKind), (study.images, study.grids), strict=True)
-        if count
-    ]
+    counts = zip(human_ratings.RATING_KINDS, (study.images, study.grids), strict=True)
+    kinds = [rated for rated, count in counts if count]
     kind = kind if kind in kinds else kinds[0]
     items = human_ratings.next_items(session, context.rater, kind, limit=1)
     return render_page(
@@ -210,19 +203,17 @@ def _rating_page(session: Session, context: RatingContext, kind: RatingKind | No
 
 @router.post("/ratings/{study_id}")
 def save_rating_by_role(context: RatingByRole, fields: FormFields, session: DbSession, now: Now) -> Response:
-    """Store a rating from the page's form, which works without scripts."""
     return _save_rating(session, context, fields, now=now)
 
 
 @router.post(RATE_PATH)
 def save_rating_by_link(context: RatingByLink, fields: FormFields, session: DbSession, now: Now) -> Response:
-    """Store a rating from the page's form, which works without scripts."""
     return _save_rating(session, context, fields, now=now)
 
 
 def _save_rating(session: Session, context: RatingContext, fields: Fields, *, now: datetime) -> Response:
     item, value, kind = (text(fields, name, max_length=18) for name in ("item", "value", "kind"))
-    if not (item.isdecimal() and value.isdecimal()) or kind not in get_args(RatingKind):
-        raise Invalid("bad-rating", "The rating is not valid. Choose a number from 1 to 5.")
+    if not (item.isdecimal() and value.isdecimal()) or kind not in human_ratings.RATING_KINDS:
+        raise Invalid("bad-rating", "The rating is invalid. Choose a number from 1 to 5.")
     human_ratings.rate(session, context.rater, {int(item): int(value)}, now=now)
     return see_other(f"{context.path}?kind={kind}")

@@ -55,8 +55,8 @@ def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> StudyPage:
 
 @router.get(f"{STUDIES_PATH}/{{study_id}}")
 def show(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
-    """Get a study's progress, agreement, and the mean rating of every entry with its standard error. Organizers
-    only."""
+    """Get a rating study with its progress, the raters' agreement, and each submission's mean rating and standard
+    error. Organizers only."""
     study = human_ratings.find_study(acting, slug, study_id)
     means, agreement = human_ratings.mean_ratings(acting.session, study)
     view = _view(human_ratings.study_status(acting.session, study), agreement)
@@ -75,7 +75,7 @@ def invite(slug: str, study_id: RowId, body: NewRater, acting: ActingOrganizer, 
 
 @router.put(f"{STUDIES_PATH}/{{study_id}}/ended")
 def end(slug: str, study_id: RowId, acting: ActingOrganizer) -> StudyView:
-    """End a study. It accepts no more ratings. Organizers only."""
+    """End a rating study. It then accepts no more ratings. Organizers only."""
     study = human_ratings.find_study(acting, slug, study_id)
     human_ratings.end(acting, study)
     return _view(human_ratings.study_status(acting.session, study), {})
@@ -124,7 +124,7 @@ def _rating_router(prefix: str, rater_dependency: Any) -> ApiRouter:
 
     @rating.post("/items")
     def rate(rater: AnyRater, body: NewRatings, session: DbSession, store: BlobStore, now: Now) -> BatchView:
-        """Record ratings and get further items. Repeating a request has no effect."""
+        """Record ratings and get more items. Repeating a request changes nothing."""
         human_ratings.rate(session, rater, body.ratings, now=now)
         return _batch(session, store, rater, kind=body.kind, limit=body.more, exclude=body.at_hand)
 

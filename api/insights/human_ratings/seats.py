@@ -34,7 +34,6 @@ def rater_by_role(study_id: RowId, request: Request, acting: ActingKnownViewer, 
 
 
 def rater_by_link(secret: Annotated[str | None, Depends(rater_secret)], session: DbSession) -> Rater:
-    """The rater of the link that the browser opened."""
     if secret is None:
         raise Unauthenticated("no-rating-link", "Open your rating link first.")
     return human_ratings.find_rater_by_secret(session, secret)

@@ -13,11 +13,11 @@ from scorer.insights.human_ratings import MAX_BATCH_LENGTH, MeanRating, RatingKi
 class NewRater(Request):
     """A rater to invite."""
 
-    name: str = Field(min_length=1, max_length=100, description="A name for organizers. It is never in a data release.")
+    name: str = Field(min_length=1, max_length=100, description="A name for organizers. Data releases omit it.")
 
 
 class InvitedView(BaseModel):
-    """An invited rater. The link is shown only once."""
+    """An invited rater. No other response contains the link."""
 
     id: int
     name: str
@@ -25,14 +25,14 @@ class InvitedView(BaseModel):
 
 
 class KindView(BaseModel):
-    """The progress of one kind of rating, and the agreement of raters."""
+    """The progress of one kind of rating, and the agreement of its raters."""
 
     kind: RatingKind
     items: int
     ratings: int
     wanted: int
     agreement: float | None = Field(
-        description="Krippendorff's alpha for interval data: 1 is full agreement, 0 is chance."
+        description="Krippendorff's alpha for interval data. 1 means full agreement, 0 agreement by chance."
     )
 
 
@@ -52,7 +52,7 @@ class StudyView(RecordView):
     created_at: datetime
     ended_at: datetime | None
     kinds: list[KindView]
-    means: Sequence[MeanRating] | None = Field(None, description="Only for a single study, not in a list.")
+    means: Sequence[MeanRating] | None = Field(None, description="The mean ratings. Lists of studies omit them.")
 
 
 class StudyPage(Page):
@@ -60,27 +60,27 @@ class StudyPage(Page):
 
 
 class ItemView(BaseModel):
-    """An item to rate. Nothing in it identifies its entry."""
+    """An item to rate. Nothing in it identifies its submission."""
 
     id: int
-    png: str = Field(description="The picture in base64.")
+    png: str = Field(description="The PNG in base64.")
 
 
 class BatchView(BaseModel):
-    """The next items to rate, and the number of items that you have rated."""
+    """The next items to rate, and your progress."""
 
     items: list[ItemView]
     rated: int = Field(description="The number of items of this kind that you have rated.")
 
 
 class NewRatings(Request):
-    """Ratings from 1 to 5 by item id, and the number of further items to send."""
+    """Ratings from 1 to 5 by item ID, and the number of further items to send."""
 
     kind: RatingKind
     ratings: dict[Annotated[int, Field(ge=1, le=2**62)], Annotated[int, Field(ge=1, le=5)]] = Field(
         max_length=MAX_BATCH_LENGTH
     )
     at_hand: list[Annotated[int, Field(ge=1, le=2**62)]] = Field(
-        [], max_length=MAX_BATCH_LENGTH, description="Items that the rater already has."
+        [], max_length=MAX_BATCH_LENGTH, description="The IDs of items that the rater already has."
     )
     more: int = Field(0, ge=0, le=MAX_BATCH_LENGTH, description="The number of further items to send.")

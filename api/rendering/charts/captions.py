@@ -1,6 +1,7 @@
 """Titles and sentences of insight figures, and the names of labels in their legends. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -36,7 +37,6 @@ CHOICES: Mapping[str, str] = {
 
 
 def build_title(figure: Figure) -> str:
-    """A figure's title, with its track if it shows only one."""
     title = shown_track_title(figure.shown) if figure.shown else TITLES[figure.name]
     by_label = " by label" if figure.summary.groups and figure.name in {"distances", "fid"} else ""
     return f"{title}{by_label}" + (f", {figure.track} track" if figure.track else "")
@@ -62,7 +62,7 @@ def _number(value: float | None, decimals: int = 3) -> str:
 
 def _distances(figure: Figure) -> str:
     statistics = figure.summary.statistics
-    parts = [f"{_entries(figure)} by mean distance to their nearest reference images."]
+    parts = [f"{_entries(figure)} by the mean distance from their images to the nearest reference images."]
     if figure.tau is not None:
         below = int(np.count_nonzero(figure.column("distance") < figure.tau))
         parts.append(f"{below:,} are below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
@@ -80,11 +80,7 @@ def _fid(figure: Figure) -> str:
         for group in figure.summary.groups
         if group["label"] in LABEL_NAMES
     ]
-    return f"{_entries(figure)}, each a dot." + (f" Medians: {', '.join(medians)}." if medians else "")
-
-
-def _fid_distance(figure: Figure) -> str:
-    return _fid_correlations(figure, "distance")
+    return f"{_entries(figure)}, each shown as a dot." + (f" Medians: {', '.join(medians)}." if medians else "")
 
 
 def _fid_correlations(figure: Figure, other: str) -> str:
@@ -98,7 +94,7 @@ def _fid_correlations(figure: Figure, other: str) -> str:
 def _shown_track(figure: Figure) -> str:
     statistics = figure.summary.statistics
     metric = f"{statistics['metric']} of {statistics['extractor']}, {statistics['better']} is better"
-    missing = f" {statistics['missing']:,} more do not have this number." if statistics["missing"] else ""
+    missing = f" {statistics['missing']:,} more have no value for this metric." if statistics["missing"] else ""
     return f"{figure.shown}: {metric}. {_fid_correlations(figure, figure.shown or '')}{missing}"
 
 
@@ -115,8 +111,8 @@ def _ranks(figure: Figure) -> str:
     statistics = figure.summary.statistics
     return (
         f"{_entries(figure)} ranked by FID alone on each track. An entry's two ranks differ by"
-        f" {_number(statistics['mean_rank_difference'], 2)} on average. The first {LEADERS} of both tracks"
-        f" have {statistics['leaders_in_common']} entries in common."
+        f" {_number(statistics['mean_rank_difference'], 2)} on average. The top {LEADERS} of both tracks have"
+        f" {statistics['leaders_in_common']} entries in common."
     )
 
 
@@ -124,15 +120,15 @@ def _shake_up(figure: Figure) -> str:
     statistics = figure.summary.statistics
     return (
         f"{counted(statistics['count'], 'team')} with a rank on both boards moved"
-        f" {_number(statistics['mean_move'], 2)} ranks on average. {statistics['medals_in_common']:,} have a medal"
-        " rank on both. Teams above the line did worse on the final board."
+        f" {_number(statistics['mean_move'], 2)} ranks on average. {statistics['medals_in_common']:,} of them have a"
+        " medal rank on both. Teams above the line did worse on the final board."
     )
 
 
-_SENTENCES = {
+_SENTENCES: Mapping[str, Callable[[Figure], str]] = {
     "distances": _distances,
     "fid": _fid,
-    "fid-distance": _fid_distance,
+    "fid-distance": partial(_fid_correlations, other="distance"),
     "public-private": _public_private,
     "ranks": _ranks,
     "shake-up": _shake_up,

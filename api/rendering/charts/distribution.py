@@ -92,7 +92,6 @@ def _pieces(columns: Sequence[Sequence[int]], edges: Sequence[float], right: flo
 
 
 def _described(distances: NDArray[np.float64], stack: NDArray[np.int64]) -> str:
-    """A description for screen readers: the smallest, middle and largest distance of each label."""
     parts = []
     for number, label in enumerate(STACKS):
         own = distances[stack == number]

@@ -46,7 +46,6 @@ def _legend(drawing: FigureChart) -> list[tuple[str, str, float, float]]:
 
 
 def stream_figure_csv(figure: Figure, begin: Transaction) -> Iterator[bytes]:
-    """A figure's rows as CSV, in chunks."""
     yield render_rows_csv([figure.columns])
     for rows in figure.rows(begin):
         yield render_rows_csv(rows)

@@ -87,7 +87,6 @@ def ticks_to(right: float) -> list[AxisMark]:
 
 
 def _described(counts: Sequence[int], edges: Sequence[float], mean: float, *, tau: float | None) -> str:
-    """A description for screen readers."""
     fullest = max(range(len(counts)), key=counts.__getitem__)
     threshold = "there is no threshold" if tau is None else f"tau is {tau:.{DISTANCE_DECIMALS}f}"
     return (

@@ -142,9 +142,7 @@ def _distances(figure: Figure) -> FigureChart:
     kinds = _kinds(figure)
     across = Scale(0.0, max(float(values.max()), figure.tau or 0.0, 1e-6) * 1.04)
     edges = np.linspace(0.0, across.high, BINS + 1).tolist()
-    counts: dict[str, list[int]] = {}
-    for kind in LABEL_NAMES:
-        counts[kind] = np.histogram(values[kinds == kind], edges)[0].tolist()
+    counts = {kind: np.histogram(values[kinds == kind], edges)[0].tolist() for kind in LABEL_NAMES}
     columns = [{kind: counts[kind][column] for kind in LABEL_NAMES} for column in range(BINS)]
     down = Scale(0.0, max(sum(stack.values()) for stack in columns) * 1.08)
     return replace(

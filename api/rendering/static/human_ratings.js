@@ -139,7 +139,7 @@ function rate(value) {
 function undo() {
   const last = unsent.pop();
   if (!last) {
-    announce("The last rating is already sent.");
+    announce("The last rating has already been sent.");
     return;
   }
   if (current) queue.unshift(current);

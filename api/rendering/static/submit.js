@@ -205,7 +205,7 @@ async function start() {
   if (!file || running) return;
   elements.problem.hidden = true;
   if (file.size > Number(form.dataset.maxBytes)) {
-    showProblem(new Error(`The zip has ${(file.size / 1e6).toFixed(1)} MB; the limit is ${(Number(form.dataset.maxBytes) / 1e6).toFixed(1)} MB.`));
+    showProblem(new Error(`The zip is ${(file.size / 1e6).toFixed(1)} MB; the limit is ${(Number(form.dataset.maxBytes) / 1e6).toFixed(1)} MB.`));
     return;
   }
   running = new AbortController();

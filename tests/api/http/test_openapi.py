@@ -14,7 +14,7 @@ from tests.api.conftest import API, Service
 
 DOCUMENT = openapi()
 OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
-EXAMPLES = {"study_id": "1", "submission_id": "5f0c7a52-2f5e-4a39-9c3e-6f1f4a1f3c55", "kind": "public", "role": "train"}
+EXAMPLES = {"study_id": "1", "submission_id": "k3_wpq8Zr1Ya", "kind": "public", "role": "train"}
 OTHERWISE_REFUSED = {"/metrics", f"{API}/session/passkey-options", f"{API}/session/second-factor"}
 """Paths that require the operator's token or a started sign-in."""
 MAX_PAGE = 1000

@@ -266,7 +266,7 @@ def test_equal_zips_and_images_of_teams_are_listed(service: Service) -> None:
     assert [entry["team"] for entry in by_kind["zip"]] == ["Ada", "Ada", "Bob"]
     assert [entry["team"] for entry in by_kind["images"]] == ["Eve", "Ada"]
     page = service.http.get(f"/competitions/{slug}/insights", headers={"Authorization": "Bearer secret-of-organizer"})
-    assert "Submitted by more than one team" in page.text
+    assert "Identical entries from different teams" in page.text
 
 
 def test_figures_leave_out_late_and_benchmark_entries(service: Service) -> None:

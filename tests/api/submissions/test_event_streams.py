@@ -113,7 +113,8 @@ def test_a_stage_is_described_in_words(service: Service, url: str) -> None:
         assert job_queue.renew_lease(session, held.job.id, held.holder, stage="neighbours", fraction=0.62, lease=LEASE)
     with listen_to_events(url, service.tokens["ada"], entry["id"]) as events:
         newest = next(event for event in events if event["status"] == "scoring")
-    assert (newest["stage"], newest["stage_in_words"], newest["fraction"]) == ("neighbours", "nearest neighbours", 0.62)
+    words = "finding the nearest neighbours"
+    assert (newest["stage"], newest["stage_in_words"], newest["fraction"]) == ("neighbours", words, 0.62)
 
 
 def test_only_the_team_and_organizers_can_listen(service: Service, url: str) -> None:

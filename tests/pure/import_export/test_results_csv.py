@@ -79,9 +79,9 @@ def test_faults_name_line_and_column() -> None:
 @pytest.mark.parametrize(
     ("text", "named", "slug", "message"),
     [
-        ("", {}, "missing-columns", "it is empty"),
-        ("a,b\n1,2", {}, "missing-columns", "has no submission_id, fid_public, fid_private"),
-        (HEADER, {}, "no-table", "no lines below its header"),
+        ("", {}, "missing-columns", "The file is empty"),
+        ("a,b\n1,2", {}, "missing-columns", "lacks the columns submission_id, fid_public, fid_private"),
+        (HEADER, {}, "no-table", "no rows below its header"),
         (f"{HEADER},team,Team\n", {}, "repeated-column", "'team' 2 times"),
         (f"{HEADER}\n", {"team": "group"}, "missing-columns", "no column 'group'"),
         (f"{HEADER}\n", {"teams": "labels"}, "unknown-column", "no column 'teams'. Use one of"),

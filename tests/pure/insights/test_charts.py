@@ -162,7 +162,7 @@ def test_the_caption_of_a_shown_track_counts_missing_numbers() -> None:
     assert build_title(figure) == "FID and kid_2, public track"
     assert build_sentence(figure) == (
         "kid_2: KID of tiny@1, lower is better. 2 entries. Pearson's correlation of FID and kid_2 is 0.500, Spearman's"
-        " not defined. 3 more do not have this number."
+        " not defined. 3 more have no value for this metric."
     )
     assert build_sentence(shown_figure([])) == "Nothing to show yet."
 

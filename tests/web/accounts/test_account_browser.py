@@ -201,14 +201,14 @@ def test_a_mailed_link_never_sends_its_secret_in_an_address(
     ):
         page = tab.page
         if not scripts:
-            page.get_by_label("Code of your link").fill(confirmation)
+            page.get_by_label("Code from your link").fill(confirmation)
         page.get_by_role("button", name="Confirm address").click()
         expect(page.locator("h1")).to_have_text("Address confirmed")
         service.http.post("/api/v1/password-resets", json={"email": GRACE["email"]})
         reset = link_in(mails(service)[-1])
         page.goto(f"{where}/new-password#{reset}")
         if not scripts:
-            page.get_by_label("Code of your link").fill(reset)
+            page.get_by_label("Code from your link").fill(reset)
         for password, seen in (("1234567890", "New password"), ("a better password", "Password changed")):
             page.get_by_label("New password").fill(password)
             page.get_by_role("button", name="Set password").click()

@@ -43,7 +43,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
     picture = service.http.get(page.one("img").attributes["src"])
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
     answer = send_form(service, page, own, value="4")
-    assert "1 rated by you" in read(service, answer.headers["location"]).text
+    assert "Your ratings: 1" in read(service, answer.headers["location"]).text
     enter(service, None)
     address, _, secret = link.removeprefix(service.context.settings.public_url).partition("#")
     page = read(service, address)
@@ -70,7 +70,7 @@ def test_a_study_from_its_form_to_its_end(service: Service, slug: str) -> None:
         rita = session.query(Rater).filter_by(name="Rita").one().id
     send_form(service, page, f"{here}/{number}/raters/{rita}/dismissal")
     service.http.cookies.set("kennel-rater", secret)
-    assert "takes no more ratings from you" in read(service, address, 409).text
+    assert "no longer accepts ratings from you" in read(service, address, 409).text
     send_form(service, page, f"{here}/{number}/end")
     assert service.http.get(own, headers=HTML).status_code == 409
     enter(service, "ada")

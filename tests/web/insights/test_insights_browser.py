@@ -90,7 +90,7 @@ def test_label_filters_and_files_work_without_scripts(browser: Browser, site: tu
         page = tab.page
         page.get_by_role("link", name="memorising GAN").click()
         assert page.url.endswith("?track=public&label=mgan")
-        assert page.locator("#fid-summary").inner_text().startswith("4 entries, each a dot.")
+        assert page.locator("#fid-summary").inner_text().startswith("4 entries, each shown as a dot.")
         assert page.get_by_role("img", name="FID by label").locator("circle").count() == 4
         file = page.locator("section", has=page.locator("#ranks")).get_by_role("link", name="SVG")
         assert file.get_attribute("href") == f"/api/v1/competitions/{slug}/insights/ranks?label=mgan&format=svg"

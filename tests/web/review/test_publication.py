@@ -83,7 +83,7 @@ def test_a_release_is_started_watched_published_and_downloaded(
     here = f"/competitions/{slug}/release"
     monkeypatch.setattr(data_release, "PACKING_SECONDS_PER_PIXEL", 3_600 / (8 * 16 * 16))
     page = read(service, here)
-    assert "Of ranked entries: 1 entry, about 1 hour" in page.text
+    assert "Images of ranked entries: 1 entry, about 1 hour" in page.text
     assert "No releases yet." in page.text
     send_form(service, page, here, 422, images="everything")
     send_form(service, page, here, images="ranked")
@@ -132,7 +132,7 @@ def test_the_audit_log_shows_what_changed(service: Service, slug: str) -> None:
 
     page = read(service, f"{here}?action=label.decided&actor=ORGANIZER")
     assert len(page.one("ol", class_="audit").all("li")) == 2
-    assert "No matching entries" in read(service, f"{here}?actor=ada").text
+    assert "No actions match" in read(service, f"{here}?actor=ada").text
     listed = service.call("organizer", "GET", f"/competitions/{slug}/audit", params={"limit": 1}).json()
     assert (listed["entries"][0]["action"], listed["next_after"]) == ("label.decided", listed["entries"][0]["id"])
     enter(service, None)

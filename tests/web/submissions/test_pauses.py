@@ -83,7 +83,7 @@ def test_only_admins_pause_scoring_and_see_pauses(service: Service, command: Any
     enter(service, "admin")
     page = read(service, "/admin/jobs")
     (part,) = [section for section in page.all("section") if section.attributes.get("aria-labelledby") == "paused"]
-    assert "Worker gpu-1 by admin" in " ".join(part.text.split())
+    assert "Worker gpu-1 paused by admin" in " ".join(part.text.split())
     assert "A new card." in part.text
     assert [pause["worker"] for pause in service.call("admin", "GET", "/admin/jobs").json()["pauses"]] == ["gpu-1"]
 

@@ -84,7 +84,7 @@ def test_the_remaining_quota_is_shown_with_its_reset_time(quota: Quota, expected
 def test_the_last_day_has_no_next_entry() -> None:
     used = allowance(charged=5)
     last = Quota(used.limits, used.usage, used.refusal, used.resets_at, None)
-    assert describe_quota(last) == QuotaMessage("0 of 5 entries left today, and no more entries before the close")
+    assert describe_quota(last) == QuotaMessage("0 of 5 entries left today, and no more entries before the deadline")
 
 
 def test_the_competition_page_shows_the_viewers_remaining_quota() -> None:

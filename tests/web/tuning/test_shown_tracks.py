@@ -196,7 +196,7 @@ def test_the_insights_page_offers_the_visible_shown_tracks(service: Service, mea
     enter(service, "organizer")
     page = read(service, f"/competitions/{slug}/insights?shown=unseen&track=private")
     assert page.one("h2", id="shown-track").text == "FID and unseen, private track"
-    choices = page.one("nav", aria_label="Shown tracks").all("a")
+    choices = page.one("nav", aria_label="Additional metrics").all("a")
     assert [choice.text for choice in choices] == ["seen", "unseen", "of_private"]
     assert all("track=private" in choice.attributes["href"] for choice in choices)
     tabs = page.one("nav", aria_label="Tracks").all("a")
