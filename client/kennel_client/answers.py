@@ -477,7 +477,7 @@ class FlagReason(TypedDict):
 
 
 class ShownNumberView(TypedDict):
-    """An entry's value on a shown track, with a description of the track."""
+    """A submission's value on a shown track, with a description of the track."""
 
     value: float | None
     standard_error: float | None
@@ -561,7 +561,7 @@ class InvitationView(TypedDict):
 
 
 class InvitedView(TypedDict):
-    """An invited rater. The link is shown only once."""
+    """An invited rater. No other response contains the link."""
 
     id: int
     name: str
@@ -674,7 +674,7 @@ class PenaltyChange(TypedDict):
 
 
 class PicksView(TypedDict):
-    """The entries that count for a team's final rank."""
+    """The submissions that count for a team's final rank."""
 
     submissions: list[str]
     chosen: bool
@@ -761,7 +761,7 @@ class ReleaseView(TypedDict):
 
 
 class RequeuedView(TypedDict):
-    """The number of restarted jobs."""
+    """How many jobs were restarted."""
 
     requeued: int
 
@@ -1038,16 +1038,16 @@ class ShownTrackProgress(TypedDict):
 
 
 class ShownTrackView(TypedDict):
-    """A number that is shown in addition to the ranked scores."""
+    """A metric that is shown in addition to the ranked scores."""
 
     name: str
-    metric: str
     title: str
     better: Literal["lower", "higher"]
-    constants: dict[str, float]
     extractor: str
     reference: Literal["public", "private"]
     interval_coverage: NotRequired[float | None]
+    metric: str
+    constants: dict[str, float]
     visibility: Literal["everybody", "organizers"]
     created_at: str
     progress: NotRequired[ShownTrackProgress | None]
@@ -1071,7 +1071,7 @@ class StorageView(TypedDict):
 
 
 class StudySpec(TypedDict):
-    """What a study rates, and how often."""
+    """The contents of a rating study, and the number of ratings."""
 
     teams: NotRequired[int]
     submissions: NotRequired[list[str] | None]
@@ -1082,7 +1082,7 @@ class StudySpec(TypedDict):
 
 
 class KindView(TypedDict):
-    """The progress of one kind of rating, and the agreement of raters."""
+    """The progress of one kind of rating, and the agreement of its raters."""
 
     kind: Literal["realism", "diversity"]
     items: int
@@ -1092,7 +1092,7 @@ class KindView(TypedDict):
 
 
 class MeanRating(TypedDict):
-    """The mean rating of an entry, from 1 to 5: the mean over its items' means."""
+    """The mean rating of a submission, from 1 to 5. It is the mean of its items' mean ratings."""
 
     submission_id: str
     team: str
@@ -1160,7 +1160,7 @@ class ThresholdView(TypedDict):
 
 
 class TwinView(TypedDict):
-    """One of several entries with the same contents."""
+    """One of several submissions with the same contents."""
 
     id: str
     ref: int
@@ -1170,7 +1170,7 @@ class TwinView(TypedDict):
 
 
 class TwinsView(TypedDict):
-    """Entries of different teams with the same zip, or with the same images under any names."""
+    """Submissions of different teams that have the same zip, or the same images under any file names."""
 
     same: Literal["zip", "images"]
     entries: list[TwinView]
