@@ -25,10 +25,10 @@ HINTS = {
     "no-token": SIGN_IN_HINT,
     "bad-token": SIGN_IN_HINT,
     "wrong-scope": "Create a token with the scopes read and submit on the page /account, then run `kennel login`.",
-    "rules-not-accepted": "`kennel rules COMPETITION` shows the rules; add --accept to accept them.",
-    "pending-limit": "`kennel status` shows your entries.",
+    "rules-not-accepted": "Run `kennel rules COMPETITION` to read the rules; add --accept to accept them.",
+    "pending-limit": "Run `kennel status` to see your submissions.",
     "not-invited": "Ask the organizers of the competition to invite you by handle or mail address.",
-    "no-competition": "`kennel competitions` lists the competitions.",
+    "no-competition": "Run `kennel competitions` to list the competitions.",
 }
 """Hints how to fix a problem, by its slug."""
 

@@ -34,6 +34,11 @@ def escape_formula(cell: str) -> str:
     return f"'{cell}" if cell.startswith(FORMULA_SIGNS) else cell
 
 
+def format_count(count: int, noun: str) -> str:
+    """Format a number of things as ``1 team`` or ``2,000 teams``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def format_time(iso: str | None) -> str:
     """Format a time from the API as ``2026-03-14 12:00 UTC``, or a dash."""
     return f"{datetime.fromisoformat(iso).astimezone(UTC):%Y-%m-%d %H:%M} UTC" if iso else "-"

@@ -96,7 +96,7 @@ def test_the_command_prints_a_receipt_with_fields_of_a_later_version(verify: Any
     for receipt in (RECEIPT, later):
         done = verify(json.dumps(signed(receipt)))
         assert (done.status, done.err) == (ExitCode.DONE, "")
-        assert "Signed by https://kennel.example.org at 2026-03-14 12:00 UTC.\nEntry abc of Zoë" in done.out
+        assert "Signed by https://kennel.example.org at 2026-03-14 12:00 UTC.\nSubmission abc of Zoë" in done.out
         assert json.loads(verify(json.dumps(signed(receipt)), "--json").out) == receipt
 
 
