@@ -181,7 +181,8 @@ class ResumableUpload:
 def open_resumable_upload(url: str, slug: str, file: BinaryIO, *, file_name: str, note: str) -> ResumableUpload:
     """The upload stored for the same bytes, name and note, else a new one."""
     length = file.seek(0, os.SEEK_END)
-    sha256 = hash_file(file)
+    file.seek(0)
+    sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     description = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256}
     folder = user_state_path("kennel") / "uploads"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -190,14 +191,6 @@ def open_resumable_upload(url: str, slug: str, file: BinaryIO, *, file_name: str
     state_file = folder / f"{name[:32]}.json"
     key = _saved_key(state_file) or _new_key(state_file, description)
     return ResumableUpload(PendingUpload(slug, file_name, length, key, note, sha256), state_file)
-
-
-def hash_file(file: BinaryIO) -> str:
-    file.seek(0)
-    digest = hashlib.sha256()
-    while chunk := file.read(CHUNK_BYTES):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _saved_key(state_file: Path) -> str | None:

@@ -22,17 +22,11 @@ def score(
     submission: Annotated[Path, typer.Argument(help="The zip of generated images.")],
     reference: Annotated[Path, typer.Option(help="A zip of training images, or an .npz file of their features.")],
     extractor: Annotated[str, typer.Option(help="The extractor, such as inception_v3.")],
-    tau: Annotated[
-        float | None, typer.Option(min=0, help="The threshold for the MiFID. Default: compute no MiFID.")
-    ] = None,
-    epsilon: Annotated[
-        float, typer.Option(min=0, help="Constant that keeps the MiFID of exact copies finite.")
-    ] = 1e-15,
-    weights: Annotated[
-        Path | None, typer.Option(help="Folder of the extractor's weights, if no package contains them.")
-    ] = None,
+    tau: Annotated[float | None, typer.Option(min=0, help="The threshold for the MiFID. Default: no MiFID.")] = None,
+    epsilon: Annotated[float, typer.Option(min=0, help="Constant that keeps the MiFID of copies finite.")] = 1e-15,
+    weights: Annotated[Path | None, typer.Option(help="Folder of extractor weights, if not in a package.")] = None,
     held_out: Annotated[
-        Path | None, typer.Option(help="A zip of held-out images, which are not in the reference. Used by --evidence.")
+        Path | None, typer.Option(help="A zip of held-out images, which are not in the reference, for --evidence.")
     ] = None,
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Also run all copying tests, and print a sentence about each result.")

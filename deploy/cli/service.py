@@ -33,9 +33,7 @@ def up(
 
 @app.command()
 def demo(
-    images: Annotated[
-        Path | None, typer.Option(help="A folder of photographs to use instead of the built-in ones.")
-    ] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of photographs instead of the built-in ones.")] = None,
     count: Annotated[
         int | None,
         typer.Option(
@@ -64,9 +62,7 @@ def demo(
 
 @answers(app)
 def migrate(
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Do not migrate, but wait until another process has done so.")
-    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until another process has migrated the database.")] = False,
 ) -> Answer:
     """Migrate the database at DATABASE_OWNER_URL (or DATABASE_URL) to this version."""
     from deploy.cli.migrate import migrate_database, wait_for_tables

@@ -2,20 +2,16 @@
 raise.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kennel_client.api import open_file, segment
 from kennel_client.archive.listing import ImageSpec
-from kennel_client.archive.objections import Objection, PixelHash, objections_to
-from kennel_client.archive.zip_check import ZipCheck, check_zip, has_pillow
-from kennel_client.cli import tables
+from kennel_client.archive.objections import PixelHash, objections_to
+from kennel_client.archive.zip_check import check_zip, has_pillow
 from kennel_client.cli.connection import err, open_client
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
@@ -68,8 +64,9 @@ def check(
         "ignored": checked.ignored,
         "objections": [asdict(objection) for objection in objections],
     }
-    show = partial(_print_check, submission=submission, checked=checked, objections=objections)
-    return Answer(document, show, ExitCode.FAULTY if strict and objections else ExitCode.DONE)
+    lines = [f"{submission}: {checked}.", checked.ignored or "", *(objection.sentence for objection in objections)]
+    text = "\n".join(filter(None, lines))
+    return Answer(document, text, ExitCode.FAULTY if strict and objections else ExitCode.DONE)
 
 
 def _training_hashes(path: Path, size: int, progress: StageProgress) -> list[PixelHash]:
@@ -80,11 +77,3 @@ def _training_hashes(path: Path, size: int, progress: StageProgress) -> list[Pix
             return training_hashes(file, size, lambda done, total: progress(COMPARING, done / total))
     except Invalid as error:
         raise Unreadable(f"{path}: {error.message}") from None
-
-
-def _print_check(out: Console, submission: Path, checked: ZipCheck, *, objections: Sequence[Objection]) -> None:
-    tables.print_text(out, f"{submission}: {checked}.")
-    if checked.ignored:
-        tables.print_text(out, checked.ignored)
-    for objection in objections:
-        tables.print_text(out, objection.sentence)

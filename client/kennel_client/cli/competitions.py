@@ -62,14 +62,12 @@ def accepts_rules(client: ApiClient, slug: str) -> bool:
 def leaderboard(
     competition: Slug,
     private: Annotated[bool, typer.Option("--private", help="Show the final board, once it is published.")] = False,
-    late: Annotated[
-        bool, typer.Option("--late", help="Show the board of late submissions, those after the deadline.")
-    ] = False,
+    late: Annotated[bool, typer.Option("--late", help="Show the board of submissions after the deadline.")] = False,
     search: Annotated[str, typer.Option(help="Only teams whose name contains this text.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="Number of ranks to show.")] = 50,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Also show this additional metric. CSV and JSON output contains all of them."),
+        typer.Option(help="Also show this metric. CSV and JSON output contains all metrics."),
     ] = None,
     as_json: AsJson = False,
     form: AsFormat = None,
@@ -104,9 +102,7 @@ def _matching_csv_rows(text: str, search: str) -> str:
 @answers(app, **IDS)
 def pick(
     competition: Slug,
-    submissions: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="IDs of the submissions to pick.")
-    ] = None,
+    submissions: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The submissions to pick.")] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Clear the picks.")] = False,
 ) -> Answer:
     """Pick the submissions that decide your team's final rank. Without IDs, show the current picks."""

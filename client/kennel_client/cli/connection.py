@@ -33,21 +33,14 @@ HINTS = {
 """Hints how to fix a problem, by its slug."""
 
 
-translations: list[Callable[[Exception], KennelError | None]] = []
+def unreadable_file(error: Exception) -> Unreadable | None:
+    if isinstance(error, OSError) and error.filename is not None:
+        return Unreadable(f"{error.filename}: {error.strerror}.")
+    return None
+
+
+translations: list[Callable[[Exception], Refused | KennelError | None]] = [unreadable_file]
 """Translate other errors into errors for people; the server's commands add those of the database and queue server."""
-
-
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Replace an error in the block with the ``KennelError`` that one of the ``translations`` returns for it."""
-    try:
-        yield
-    except Exception as error:
-        for translate in translations:
-            known = translate(error)
-            if known is not None:
-                raise known from None
-        raise
 
 
 @contextmanager
@@ -56,11 +49,13 @@ def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterat
     output with ``as_json``.
     """
     try:
-        with unreadable_files(), translated_errors():
-            yield
-    except (Refused, KennelError) as error:
-        print_error(error, err, as_json=as_json, hint=hint_for(error))
-        raise typer.Exit(choose_exit_code(error, uploading=uploading)) from None
+        yield
+    except Exception as error:
+        known = next(filter(None, (translate(error) for translate in translations)), error)
+        if not isinstance(known, Refused | KennelError):
+            raise
+        print_error(known, err, as_json=as_json, hint=hint_for(known))
+        raise typer.Exit(choose_exit_code(known, uploading=uploading)) from None
 
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
@@ -95,17 +90,6 @@ def exit_on_error() -> Iterator[None]:
             yield
     except typer.Exit as end:
         sys.exit(end.exit_code)
-
-
-@contextmanager
-def unreadable_files() -> Iterator[None]:
-    """Turn the system's errors about files in the block into ``Unreadable``."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            raise
-        raise Unreadable(f"{error.filename}: {error.strerror}.") from None
 
 
 def open_client(*, needs_token: bool = True) -> ApiClient:

@@ -144,11 +144,11 @@ def make_app(
     listed = [
         *others,
         *(
-            ListedCommand(name, text, partial(_command, module, name), panel=PANEL)
+            ListedCommand(name, text, partial(command_in, f"kennel_client.cli.{module}", name), panel=PANEL)
             for module, texts in COMMANDS.items()
             for name, text in texts.items()
         ),
-        ListedCommand("kaggle", KAGGLE, partial(_command, "kaggle", "kaggle")),
+        ListedCommand("kaggle", KAGGLE, partial(command_in, "kennel_client.cli.kaggle", "kaggle")),
         ListedCommand("admin", ADMIN, lambda: typer.main.get_group(make_admin(admin))),
     ]
     app = typer.Typer(
@@ -173,11 +173,6 @@ def make_app(
         """Enter, organize and run competitions of generative image models."""
 
     return app
-
-
-def _command(module: str, name: str) -> TyperCommand:
-    command: TyperCommand = command_in(f"kennel_client.cli.{module}", name)
-    return command
 
 
 def client_app() -> typer.Typer:

@@ -27,9 +27,7 @@ View = Mapping[str, Any]
 AdminClient: TypeAlias = "Admin[ApiClient]"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
-Slug = Annotated[
-    str, typer.Argument(metavar="COMPETITION", help="The competition's slug, as listed by `kennel competitions`.")
-]
+Slug = Annotated[str, typer.Argument(metavar="COMPETITION", help="The competition's slug (see `kennel competitions`).")]
 SubmissionId = Annotated[str, typer.Argument(metavar="ID", help="The submission's ID.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output, and nothing else.")]
 Format = Literal["table", "csv", "json"]

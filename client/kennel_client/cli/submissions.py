@@ -13,7 +13,7 @@ from rich.markup import escape
 from kennel_client.api import ApiClient, open_file, segment
 from kennel_client.cli import tables
 from kennel_client.cli.competitions import accepts_rules
-from kennel_client.cli.connection import err, interruptible, open_client, reported_errors, say
+from kennel_client.cli.connection import err, interruptible, open_client, reported_errors, say, saying
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.formatting import format_duration
 from kennel_client.cli.output import IDS, Answer, Listing, Slug, SubmissionId, Watch, answers, columns
@@ -21,7 +21,7 @@ from kennel_client.errors import Refused, naming
 from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
 from kennel_client.results import FINISHED, UNSUCCESSFUL
-from kennel_client.resumable import ResumableUpload, Waiting, open_resumable_upload
+from kennel_client.resumable import ResumableUpload, open_resumable_upload
 from kennel_client.submit import begin_upload, finish_upload
 from kennel_client.waiting import State, follow
 
@@ -106,20 +106,12 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
         err.print(f"Continuing an earlier upload; {upload['offset'] / upload['length']:.0%} has arrived.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
         return client.run(
-            finish_upload(resumable, upload, content, progress=progress, check=check, waiting=_printed_once())
+            finish_upload(resumable, upload, content, progress=progress, check=check, waiting=saying(_retry_text))
         )
 
 
-def _printed_once() -> Waiting:
-    """Print each reason for a pause of the upload once, also after repeated attempts."""
-    printed = set()
-
-    def waiting(reason: str) -> None:
-        if reason not in printed:
-            printed.add(reason)
-            say(f"{reason} Trying again.")
-
-    return waiting
+def _retry_text(reason: str) -> str:
+    return f"{reason} Trying again."
 
 
 def _accepted_text(client: ApiClient, resumable: ResumableUpload, view: dict[str, Any], *, watch: bool) -> str:
@@ -204,9 +196,7 @@ def cancel(submission: SubmissionId) -> Answer:
 
 @answers(app, **IDS)
 def generator(
-    submission: Annotated[
-        str, typer.Argument(metavar="ID", help="The ID of the submission whose images it generated.")
-    ],
+    submission: Annotated[str, typer.Argument(metavar="ID", help="ID of the submission whose images it generated.")],
     file: Annotated[
         Path | None,
         typer.Argument(metavar="[FILE]", help="The ONNX file. Default: show the state and result of the audit."),

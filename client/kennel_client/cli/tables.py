@@ -164,12 +164,14 @@ def print_rules(out: Console, view: View) -> None:
 
 
 def quota_text(view: View) -> str:
-    """A team's remaining quota, and when it can submit again."""
+    """A team's remaining quota, when it can submit again, and the storage that it uses."""
     if view["daily_limit"] is None:
         left = "No daily limit"
     else:
         left = f"{view['remaining_today']} of {view['daily_limit']} submissions left today"
-    stored = storage_text(view)
+    limit = f" of {view['max_bytes'] / GIGABYTE:.2f}" if view["max_bytes"] is not None else ""
+    taken = (view["stored_bytes"] + view["staged_bytes"]) / GIGABYTE
+    stored = f"Your zips, generators, code and uploads use {taken:.2f}{limit} GB."
     match view["refusal"]:
         case None:
             return f"{left}. {stored}"
@@ -180,10 +182,3 @@ def quota_text(view: View) -> str:
     if view["next_entry_at"] is None:
         return f"{left}, and no more submissions are possible before the deadline. {stored}"
     return f"{left}; you can submit again at {format_time(view['next_entry_at'])}. {stored}"
-
-
-def storage_text(view: View) -> str:
-    """The storage that a team's zips, generators, code and uploads in progress use, and its limit."""
-    limit = f" of {view['max_bytes'] / GIGABYTE:.2f}" if view["max_bytes"] is not None else ""
-    taken = (view["stored_bytes"] + view["staged_bytes"]) / GIGABYTE
-    return f"Your zips, generators, code and uploads use {taken:.2f}{limit} GB."

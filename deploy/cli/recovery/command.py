@@ -27,9 +27,7 @@ def recover(
         typer.Option(help="Distribution of the latents: standard normal, or uniform on [-1, 1]."),
     ] = "normal",
     size: Annotated[int, typer.Option(min=1, help="Width and height in pixels at which images are compared.")] = 64,
-    targets: Annotated[
-        int, typer.Option(min=8, help="Number of training images, and of held-out images, to search for.")
-    ] = 200,
+    targets: Annotated[int, typer.Option(min=8, help="Number of training and of held-out images to search for.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random choices.")] = 0,
     method: Annotated[
         Literal["wolfe", "authors"],
@@ -53,12 +51,8 @@ def recover(
         Path | None,
         typer.Option(help="Zip or folder of images that it supposedly generated. Also checks whether it did."),
     ] = None,
-    extractor: Annotated[
-        str, typer.Option(help="The extractor used to compare the images of --entry.")
-    ] = "inception_v3",
-    weights: Annotated[
-        Path | None, typer.Option(help="Folder of the extractor's weights, if no package contains them.")
-    ] = None,
+    extractor: Annotated[str, typer.Option(help="The extractor that compares the images of --entry.")] = "inception_v3",
+    weights: Annotated[Path | None, typer.Option(help="Folder of extractor weights, if not in a package.")] = None,
     pairs: Annotated[
         Path | None, typer.Option(help="Write the target images next to the recovered images to this PNG file.")
     ] = None,

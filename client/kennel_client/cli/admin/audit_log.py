@@ -40,9 +40,7 @@ def _changes(entry: View) -> str:
 def generator(
     admin: AdminClient,
     submission: SubmissionId,
-    to: Annotated[
-        Path | None, typer.Option(help="Save the target images next to the recovered images in this folder.")
-    ] = None,
+    to: Annotated[Path | None, typer.Option(help="Save the target and recovered images in this folder.")] = None,
 ) -> Answer:
     """Show the result of the generator audit of a submission."""
     path = f"/submissions/{segment(submission)}/generator"

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from datetime import datetime
+from operator import methodcaller
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -31,8 +31,7 @@ def create(
     admin: AdminClient, file: Annotated[Path, typer.Argument(help="TOML file with the fields of POST /competitions.")]
 ) -> Answer:
     """Create a competition from a TOML file, as a draft."""
-    spec = _fields_in(file)
-    return competition_answer(admin.competitions.create(spec))
+    return competition_answer(admin.competitions.create(_fields_in(file)))
 
 
 @answers(app)
@@ -42,21 +41,18 @@ def update(
     file: Annotated[Path, typer.Argument(help="TOML file with the fields of PATCH /competitions/{slug}.")],
 ) -> Answer:
     """Change the fields of a competition that are in a TOML file. In a draft, you can change all fields."""
-    changes = _fields_in(file)
-    return competition_answer(admin.competitions.change(competition, changes))
+    return competition_answer(admin.competitions.change(competition, _fields_in(file)))
 
 
 def _fields_in(file: Path) -> Any:
     """The fields of a TOML file as JSON values; raises ``Unreadable`` if it is not TOML."""
     try:
         with open_file(file, may_be_pipe=True) as toml:
-            return json.loads(json.dumps(tomllib.loads(toml.read().decode("utf-8-sig")), default=_iso))
+            return json.loads(
+                json.dumps(tomllib.loads(toml.read().decode("utf-8-sig")), default=methodcaller("isoformat"))
+            )
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Unreadable(f"{file} is not TOML: {error}.") from None
-
-
-def _iso(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def competition_answer(competition: View) -> Answer:
@@ -107,9 +103,7 @@ def publish(
     admin: AdminClient,
     competition: Slug,
     reason: PublicReason,
-    override: Annotated[
-        str, typer.Option(help="Reason to publish despite open points (recorded in the audit log).")
-    ] = "",
+    override: Annotated[str, typer.Option(help="Reason to publish despite open points (for the audit log).")] = "",
     provisional: Provisional = False,
     after: After = "",
 ) -> Answer:
@@ -177,16 +171,10 @@ def import_results(
     title: Annotated[str | None, typer.Option(help="Title of a new competition.")] = None,
     public: Annotated[str, typer.Option(help="Extractor of the public track.")] = "inception_2015",
     private: Annotated[str, typer.Option(help="Extractor of the private track.")] = "nasnetalarge",
-    opens_at: Annotated[
-        str | None, typer.Option(help="When the competition opened, such as 2019-06-28T00:00:00Z.")
-    ] = None,
-    closes_at: Annotated[str | None, typer.Option(help="When the competition closed. Default: now.")] = None,
-    tau_public: Annotated[
-        float | None, typer.Option(help="Tau of the public track. Default: none; choose it later.")
-    ] = None,
-    tau_private: Annotated[
-        float | None, typer.Option(help="Tau of the private track. Default: none; choose it later.")
-    ] = None,
+    opens_at: Annotated[str | None, typer.Option(help="When it opened, such as 2019-06-28T00:00:00Z.")] = None,
+    closes_at: Annotated[str | None, typer.Option(help="When it closed. Default: now.")] = None,
+    tau_public: Annotated[float | None, typer.Option(help="Tau of the public track. Default: none yet.")] = None,
+    tau_private: Annotated[float | None, typer.Option(help="Tau of the private track. Default: none yet.")] = None,
     sealed_score: Annotated[
         float | None, typer.Option(help="The score that the table gives disqualified submissions, such as 999999.")
     ] = None,
@@ -246,22 +234,17 @@ def offer_file(
     admin: AdminClient,
     competition: Slug,
     file: Annotated[Path | None, typer.Argument(help="The file that participants can download.")] = None,
-    train: Annotated[
-        bool, typer.Option("--train", help="Offer the attached training images instead of a file.")
-    ] = False,
-    name: Annotated[
-        str, typer.Option(help="Name of the offered file. Default: the file's own name, or train.zip.")
-    ] = "",
+    train: Annotated[bool, typer.Option("--train", help="Offer the attached training images.")] = False,
+    name: Annotated[str, typer.Option(help="Name of the offered file. Default: its own name, or train.zip.")] = "",
 ) -> Answer:
     """Offer a file to the participants of a competition. It replaces an earlier file of the same name."""
     if (file is None) is not train:
         raise typer.BadParameter("Give either a file, or --train for the training images.")
-    name = name or (file.name if file is not None else "train.zip")
     if file is None:
-        stored = admin.data_files.offer_training_images(competition, name)
+        stored = admin.data_files.offer_training_images(competition, name or "train.zip")
     else:
         stored = admin.data_files.offer(competition, file, name)
-    return Answer(stored, f"{name}: {stored['bytes']:,} bytes, SHA-256 {stored['sha256']}")
+    return Answer(stored, f"{stored['name']}: {stored['bytes']:,} bytes, SHA-256 {stored['sha256']}")
 
 
 @answers(files, "withdraw")
@@ -278,18 +261,12 @@ def attach(
     admin: AdminClient,
     competition: Slug,
     train: Annotated[Path, typer.Option(help="Zip or folder of images that participants train on.")],
-    held_out: Annotated[
-        Path | None, typer.Option(help="Zip or folder of real images that are never published.")
-    ] = None,
+    held_out: Annotated[Path | None, typer.Option(help="Zip or folder of real images that remain unpublished.")] = None,
     private_extra: Annotated[
         Path | None, typer.Option(help="Zip or folder of additional images for the private track's reference set.")
     ] = None,
-    public_features: Annotated[
-        Path | None, typer.Option(help="Features (.npz) of the public track's reference set.")
-    ] = None,
-    private_features: Annotated[
-        Path | None, typer.Option(help="Features (.npz) of the private track's reference set.")
-    ] = None,
+    public_features: Annotated[Path | None, typer.Option(help="Features (.npz) of the public reference set.")] = None,
+    private_features: Annotated[Path | None, typer.Option(help="Features (.npz) of the private reference set.")] = None,
 ) -> Answer:
     """Attach reference images to a competition, prepare both tracks, and wait until they are ready."""
     given: dict[ReferenceRole, Path | None] = {"train": train, "held_out": held_out, "private_extra": private_extra}

@@ -26,9 +26,7 @@ def list_releases(admin: AdminClient, competition: Slug) -> Listing:
 def create(
     admin: AdminClient,
     competition: Slug,
-    images: Annotated[
-        ReleasedImages, typer.Option(help="The images to include: none, those of ranked submissions, or all.")
-    ] = "none",
+    images: Annotated[ReleasedImages, typer.Option(help="Submissions whose images to include.")] = "none",
     new_names: Annotated[bool, typer.Option("--new-names", help="Use other pseudonyms than the last release.")] = False,
     to: Folder = None,
     hand_out: Annotated[bool, typer.Option("--hand-out", help="Publish the release when it is complete.")] = False,

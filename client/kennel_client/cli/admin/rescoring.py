@@ -15,8 +15,7 @@ from kennel_client.names import TrackKind
 app = typer.Typer()
 Number = Annotated[int, typer.Argument(help="The campaign's ID, as shown by `list`.")]
 Tau = Annotated[
-    float | None,
-    typer.Option(help="The new tau. Default: no change; with another extractor, half the distance of held-out images."),
+    float | None, typer.Option(help="The new tau. Default: unchanged, unless the campaign uses another extractor.")
 ]
 Reason = Annotated[str, typer.Option(help="Reason (stored with the campaign).")]
 DECISIONS: dict[CampaignAct, str] = {
@@ -41,17 +40,11 @@ def start(
     competition: Slug,
     track: Annotated[TrackKind, typer.Argument(help="The track to measure.")],
     reason: Reason,
-    submission: Annotated[
-        list[str] | None, typer.Option(help="A submission's ID; repeatable. Default: all scored submissions.")
-    ] = None,
-    extractor: Annotated[
-        str | None, typer.Option(help="Use another extractor; cannot be combined with --submission.")
-    ] = None,
+    submission: Annotated[list[str] | None, typer.Option(help="A submission's ID. Default: all scored ones.")] = None,
+    extractor: Annotated[str | None, typer.Option(help="Another extractor (not with --submission).")] = None,
     references: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Corrected images as ROLE=PATH: a zip or folder for train, held_out or private_extra. Repeatable."
-        ),
+        typer.Option(help="Corrected images as ROLE=PATH: a zip or folder for train, held_out or private_extra."),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until all submissions are measured.")] = False,
 ) -> Answer:
@@ -71,7 +64,7 @@ def start(
     )
     if wait:
         campaign = admin.campaigns.wait(competition, campaign["id"], see=saying(_progress))
-    return Answer(campaign, _text(campaign))
+    return _answer(campaign)
 
 
 def _role_and_path(text: str) -> tuple[ReferenceRole, Path]:
@@ -85,21 +78,21 @@ def _progress(campaign: View) -> str:
     return f"{campaign['state']}: {campaign['done']:,} measured, {campaign['waiting']:,} waiting"
 
 
-def _text(campaign: View) -> str:
+def _answer(campaign: View) -> Answer:
     error = f"\n{campaign['error']}" if campaign["error"] else ""
     allowed = f"\nPossible next steps: {', '.join(campaign['allowed'])}." if campaign["allowed"] else ""
-    return (
+    text = (
         f"Campaign {campaign['id']} on the {campaign['track']} track, {campaign['extractor']}: {campaign['state']}.\n"
         f"{campaign['done']:,} measured, {campaign['waiting']:,} waiting, {campaign['failed']:,} failed; "
         f"{campaign['changed']:,} of {campaign['measured']:,} measurements changed.{error}{allowed}"
     )
+    return Answer(campaign, text)
 
 
 @answers(app)
 def show(admin: AdminClient, competition: Slug, number: Number) -> Answer:
     """Show the progress of a campaign and the possible next steps."""
-    campaign = admin.campaigns.get(competition, number)
-    return Answer(campaign, _text(campaign))
+    return _answer(admin.campaigns.get(competition, number))
 
 
 @answers(app)
@@ -118,21 +111,14 @@ def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = No
 @answers(app)
 def switch(admin: AdminClient, competition: Slug, number: Number, reason: Reason, tau: Tau = None) -> Answer:
     """Apply a campaign's measurements to the boards."""
-    return _decide(admin, competition, number, decision="switch", reason=reason, tau=tau)
+    return _answer(admin.campaigns.decide(competition, number, "switch", reason=reason, tau=tau))
 
 
 def _decision(decision: CampaignAct) -> Callable[..., Answer]:
     def decide(admin: AdminClient, competition: Slug, number: Number, *, reason: Reason) -> Answer:
-        return _decide(admin, competition, number, decision=decision, reason=reason)
+        return _answer(admin.campaigns.decide(competition, number, decision, reason=reason))
 
     return decide
-
-
-def _decide(
-    admin: AdminClient, competition: str, number: int, *, decision: CampaignAct, reason: str, tau: float | None = None
-) -> Answer:
-    campaign = admin.campaigns.decide(competition, number, decision, reason=reason, tau=tau)
-    return Answer(campaign, _text(campaign))
 
 
 for name, help_text in DECISIONS.items():

@@ -19,16 +19,12 @@ def label(
     submission: SubmissionId,
     label: LabelArgument,
     note: Annotated[str, typer.Option(help="A note, stored with the decided label.")] = "",
-    early: Annotated[
-        bool, typer.Option("--early", help="Set an early label, which only serves to compare extractors.")
-    ] = False,
+    early: Annotated[bool, typer.Option("--early", help="Set an early label, only to compare extractors.")] = False,
 ) -> Answer:
     """Set the decided or early label of a submission. A later label replaces it."""
     if early:
         early_label = admin.submissions.label_early(submission, label)
-        return Answer(
-            early_label, f"{submission} has the early label {label}, which only serves to compare extractors."
-        )
+        return Answer(early_label, f"{submission} has the early label {label}.")
     decided = admin.submissions.label(competition, submission, label, note=note)
     return Answer(decided, f"{submission} is labelled {label}.")
 
@@ -37,9 +33,7 @@ def label(
 def ask_code(
     admin: AdminClient,
     submission: SubmissionId,
-    until: Annotated[
-        datetime, typer.Argument(help="Time limit in UTC, at most 365 days away; it can be after the deadline.")
-    ],
+    until: Annotated[datetime, typer.Argument(help="Time limit in UTC, within 365 days; can be after the deadline.")],
     text: Annotated[str, typer.Option(help="A message (shown to the team).")] = "",
 ) -> Answer:
     """Request a submission's code from its team, which can attach it until the given time."""

@@ -189,9 +189,7 @@ def add(
             help="Show it to everybody now. Default: only to organizers and reviewers, until the board is final.",
         ),
     ] = False,
-    constant: Annotated[
-        list[str] | None, typer.Option(help="A constant of the metric, as NAME=NUMBER. Repeatable.")
-    ] = None,
+    constant: Annotated[list[str] | None, typer.Option(help="A metric's constant, as NAME=NUMBER. Repeatable.")] = None,
 ) -> Answer:
     """Show another metric, which does not affect ranks. Submissions are measured when no other jobs are waiting."""
     constants = dict(map(_name_and_number, constant or ()))
