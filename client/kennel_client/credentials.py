@@ -27,7 +27,6 @@ class Login:
 
 
 def login_file() -> Path:
-    """The path of the login file, which only its owner can read."""
     return user_config_path("kennel") / "login.json"
 
 

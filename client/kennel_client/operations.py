@@ -26,17 +26,13 @@ def silent(_stage: str, _share: float) -> None: ...
 
 
 class Participation(Methods[Api]):
-    """Participants' methods."""
-
     @Method
     def competitions(self) -> Operation[list[Competition]]:
-        """All competitions."""
         views = yield from all_pages("/competitions", "competitions")
         return [Competition.of(view) for view in views]
 
     @Method
     def competition(self, slug: str) -> Operation[Competition]:
-        """A competition by its slug."""
         return _competition(slug)
 
     @Method

@@ -61,12 +61,10 @@ class Entry:
 
     @property
     def finished(self) -> bool:
-        """Whether the status is final."""
         return self.status in FINISHED
 
     @property
     def public(self) -> Measurement | None:
-        """The public measurement; None before there is one."""
         return next((measurement for measurement in self.measurements if measurement.track == "public"), None)
 
     def _repr_html_(self) -> str:
@@ -163,7 +161,6 @@ class Competition:
 
 
 def rules_state(competition: View) -> str:
-    """Whether a competition has rules, and whether you have accepted them."""
     if competition["rules_sha256"] is None:
         return "none"
     return "accepted" if competition["rules_accepted"] else "not accepted yet"

@@ -40,7 +40,6 @@ class Retries:
         self._tries = 0
 
     def reset(self) -> None:
-        """Reset the count after progress."""
         self._tries = 0
 
     def seconds_after(self, refusal: Refused) -> float:
@@ -165,12 +164,10 @@ def answer_to(request: Request) -> Operation["httpx.Response"]:
 
 
 def call(method: str, path: str, **options: Any) -> Operation[Any]:
-    """Send a request, and return the JSON of the response."""
     return parse_json((yield from answer_to(Request(method, path, **options))))
 
 
 def send(method: str, path: str, **options: Any) -> Operation[None]:
-    """Send a request and ignore the response's content."""
     yield from answer_to(Request(method, path, **options))
 
 

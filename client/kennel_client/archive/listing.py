@@ -30,7 +30,6 @@ def is_junk(path: str) -> bool:
 
 
 def ignored_sentence(names: Sequence[str]) -> str | None:
-    """The sentence about ignored files for the uploader; None if there are none."""
     if not names:
         return None
     return f"{len(names):,} file{' was' if len(names) == 1 else 's were'} ignored: {printable_list(names)}."
@@ -54,7 +53,6 @@ class ImageSpec:
     size: int
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` unless both are positive."""
         if self.count < 1 or self.size < 1:
             raise ValueError(f"an image spec needs a positive count and size, not {self.count} and {self.size}")
 

@@ -93,7 +93,6 @@ def exit_on_error() -> Iterator[None]:
 
 
 def open_client(*, needs_token: bool = True) -> ApiClient:
-    """A client with the login from the environment, else from ``kennel login``."""
     login = current_login()
     if needs_token:
         require_token(login)
@@ -145,7 +144,6 @@ def interruptible(message: str) -> Iterator[None]:
 
 
 def hint_for(error: Refused | KennelError) -> str:
-    """A hint how to fix an error; empty if the client has none."""
     if not isinstance(error, Refused):
         return ""
     wait = f"Try again in {format_duration(error.retry_after)}." if error.retry_after else ""

@@ -43,7 +43,6 @@ LOCAL_FILE_SLUGS = frozenset({"unreadable", "no-folder"})
 
 
 def exit_codes_help() -> str:
-    """All statuses, one per paragraph, for ``--help``."""
     return "Exit status\n\n" + "\n\n".join(f"{status.value}: {meaning}" for status, meaning in EXIT_CODE_TEXTS.items())
 
 
@@ -63,7 +62,6 @@ def choose_exit_code(error: Refused | KennelError, *, uploading: bool = False) -
 
 
 def format_error(error: Refused | KennelError) -> str:
-    """An error as text, with its first ten faults."""
     if isinstance(error, KennelError):
         return "\n  - ".join([error.message, *error.faults[:10]])
     return str(error)

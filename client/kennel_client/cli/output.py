@@ -179,7 +179,6 @@ class IdCommand(TyperCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; only ``-h`` itself is ``--help``."""
         return super().parse_args(ctx, ["--help" if argument == "-h" else argument for argument in args])
 
 

@@ -20,7 +20,6 @@ MAX_WIDTH = 1000
 
 
 def print_answer(document: Any, show: Callable[[Console], None], *, as_json: bool) -> None:
-    """Print a command's output as JSON, or as text with ``show``."""
     if as_json:
         print(json.dumps(document), file=utf8_output())
     else:
@@ -65,7 +64,6 @@ def score_text(view: View) -> str:
 
 
 def print_submission(out: Console, view: View, page: str) -> None:
-    """Print a submission: status, reason, faults, measurements and the address of its page."""
     print_text(out, f"{terminal_safe(view['file_name'])} in {view['competition']}: {status_text(view)}")
     if view["reason"]:
         print_prose(out, terminal_safe(view["reason"]))
@@ -164,7 +162,6 @@ def print_rules(out: Console, view: View) -> None:
 
 
 def quota_text(view: View) -> str:
-    """A team's remaining quota, when it can submit again, and the storage that it uses."""
     if view["daily_limit"] is None:
         left = "No daily limit"
     else:
