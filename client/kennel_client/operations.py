@@ -93,7 +93,7 @@ class Participation(Methods[Api]):
 
     @Method
     def cancel(self, submission: str) -> Operation[Entry]:
-        """Cancel an entry before its scoring starts; it does not count."""
+        """Cancel an entry before its scoring starts. It then does not count towards the daily limit."""
         return Entry.of((yield from call("POST", build_path("submissions", submission, "cancel"))), self.api.url)
 
     @Method

@@ -105,7 +105,7 @@ def follow(
             retries.reset()
             pause = LOOK_SECONDS
             if not announced:
-                say(f"No event stream ({reason.removesuffix('.')}): polling every {LOOK_SECONDS:.0f} s instead.")
+                say(f"No event stream ({reason.removesuffix('.')}); polling every {LOOK_SECONDS:.0f} s instead.")
                 announced = True
         if not reader.over:
             yield Pause(pause)

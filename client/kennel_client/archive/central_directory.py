@@ -143,7 +143,7 @@ def read_members(directory: Directory, *, max_members: int) -> list[Member]:
 
 
 def too_many_files(max_members: int) -> Invalid:
-    return Invalid("too-many-files", f"The zip lists more than {max_members:,} files.")
+    return Invalid("too-many-files", f"The zip contains more than {max_members:,} files.")
 
 
 def _damaged(how: str) -> Invalid:

@@ -176,19 +176,19 @@ def _refuse_metadata(members: Sequence[Member], everything: Sequence[Member], sp
     large = [(label, f"has {_kilobytes(size - spec.pixel_bytes)}") for label, size in sizes if size > spec.member_bytes]
     if large:
         most = f"{(spec.member_bytes - spec.pixel_bytes) // 1000:,} KB"
-        message = f"Images have too much metadata: at most {most} in one image. {STRIP_METADATA}"
+        message = f"Images have too much metadata; one image can have at most {most}. {STRIP_METADATA}"
         raise faulty_members_error("too-much-metadata", message, large)
     if sum(m.size for m in everything) <= spec.total_bytes:
         return
     images = sum(size for _, size in sizes)
     if images > spec.total_bytes:
         average, most = _kilobytes(images // spec.count - spec.pixel_bytes), f"{spec.metadata_bytes // 1000:,} KB"
-        message = f"The images have too much metadata: {average} per image, at most {most}. {STRIP_METADATA}"
+        message = f"The images have too much metadata: {average} per image; the limit is {most}. {STRIP_METADATA}"
     else:
         ignored = sum(m.size for m in everything) - images
         message = (
-            f"The zip has {_kilobytes(ignored)} in files that are not images of the entry, more than their "
-            "metadata may take. Create the zip again without them."
+            f"The zip has {_kilobytes(ignored)} in files that are not images. That is too much: create the zip again "
+            "without them."
         )
     raise Invalid("too-much-metadata", message)
 

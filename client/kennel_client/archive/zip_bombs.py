@@ -30,7 +30,7 @@ def refuse_large_members(members: Sequence[Member], *, member_bytes: int, total_
     sizes = [(m.label, max(m.size, m.compressed)) for m in members]
     huge = [(label, f"would take {size:,} bytes") for label, size in sizes if size > member_bytes]
     if huge:
-        raise faulty_members_error("zip-bomb", f"No image here can need more than {member_bytes:,} bytes.", huge)
+        raise faulty_members_error("zip-bomb", f"An image can use at most {member_bytes:,} bytes.", huge)
     unpacked = sum(m.size for m in members)
     if unpacked > total_bytes:
         message = f"The images would unpack to {unpacked:,} bytes; the limit is {total_bytes:,}."

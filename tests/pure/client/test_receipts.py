@@ -146,7 +146,7 @@ def test_an_invalid_field_of_a_signed_receipt_is_named(verify: Any, field: str, 
         (json.dumps(signed({**RECEIPT, "issuer": 1})), ExitCode.FAULTY, "This is not a receipt."),
         (json.dumps({"receipt": RECEIPT, "jws": 1}), ExitCode.FAULTY, "This is not a receipt."),
         (json.dumps({"receipt": RECEIPT, "jws": ""}), ExitCode.FAULTY, "The signature of this receipt cannot be read."),
-        (json.dumps(signed(RECEIPT, OTHER)), ExitCode.FAULTY, "None of the keys has signed this receipt."),
+        (json.dumps(signed(RECEIPT, OTHER)), ExitCode.FAULTY, "This receipt is not signed with any of the keys."),
     ],
 )
 def test_a_file_that_is_not_a_receipt_is_reported_in_one_sentence(
