@@ -16,9 +16,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True)
 class Login:
-    """A service and a token for it. ``token_id`` is set for a token that ``kennel login`` created and ``logout``
-    revokes.
-    """
+    """A service and a token for it. ``token_id`` is set for a token that ``kennel login`` created."""
 
     url: str
     token: str | None = None
@@ -42,17 +40,13 @@ def saved_login() -> Login | None:
 
 
 def current_login() -> Login:
-    """The login from the environment, else the stored one. A stored token is only sent to the service that it was
-    stored for.
-    """
+    """The login from the environment, else the stored one, whose token is only sent to its own service."""
     token = os.environ.get("KENNEL_TOKEN", "").strip()
     return _completed(os.environ.get("KENNEL_URL"), token, lambda: saved_login() or Login(DEFAULT_URL))
 
 
 def login_for(url: str | None, token: str | None) -> Login:
-    """The login that a program or command specifies, completed from :func:`current_login`, which sends its token only
-    to its own service.
-    """
+    """The login that a program specifies, completed from :func:`current_login`."""
     return _completed(url, token, current_login)
 
 

@@ -86,9 +86,7 @@ def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> dict[s
 
 
 def _unreadable_fields(contents: Mapping[str, Any]) -> Iterator[str]:
-    """Fields that are missing or of another type. Read only the first: after it, later fields may raise other
-    errors.
-    """
+    """Fields that are missing or of another type. Read only the first: later ones may raise other errors."""
     yield from (name for name, kind in FORM.items() if not isinstance(contents.get(name, ...), kind))
     if not _is_time(contents.get("issued_at")):
         yield "issued_at"

@@ -20,9 +20,7 @@ from kennel_client.errors import Refused
 from kennel_client.steps import RETRY_SECONDS, Operation, Pause, Request, Retries, StoreRequest, answer_to, parse_json
 
 STALL_TIMEOUT = (30.0, 90.0, 30.0, 30.0)
-"""Timeouts in seconds. After a silence this long the client drops the connection and asks for the upload's state
-again.
-"""
+"""Timeouts in seconds. After a longer silence, the client reconnects and asks for the upload's state again."""
 CHUNK_BYTES = 1 << 18
 """Bytes between two progress reports."""
 MAX_PATCH_BYTES = 8 * 10**6
@@ -87,9 +85,7 @@ def upload(
 
 
 def _step(path: str, view: dict[str, Any], file: BinaryIO, *, progress: ByteProgress) -> Operation[str | None]:
-    """Do the next step for the state ``view``; returns the submission's ID, or None if the state must be requested
-    again.
-    """
+    """Do the next step for the state ``view``; returns the submission's ID, or None to request the state again."""
     if view["problem"] is not None:
         raise Refused(422, view["problem"])
     if view["state"] == "receiving" and view["method"] == "put":
@@ -181,8 +177,7 @@ class ResumableUpload:
 def open_resumable_upload(url: str, slug: str, file: BinaryIO, *, file_name: str, note: str) -> ResumableUpload:
     """The upload stored for the same bytes, name and note, else a new one."""
     length = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    sha256 = hash_file(file)
     description = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256}
     folder = user_state_path("kennel") / "uploads"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -191,6 +186,14 @@ def open_resumable_upload(url: str, slug: str, file: BinaryIO, *, file_name: str
     state_file = folder / f"{name[:32]}.json"
     key = _saved_key(state_file) or _new_key(state_file, description)
     return ResumableUpload(PendingUpload(slug, file_name, length, key, note, sha256), state_file)
+
+
+def hash_file(file: BinaryIO) -> str:
+    file.seek(0)
+    digest = hashlib.sha256()
+    while chunk := file.read(CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _saved_key(state_file: Path) -> str | None:

@@ -48,9 +48,7 @@ def wait_until(
 
 
 class EventReader:
-    """Reads server-sent events line by line, and calls ``see`` with the state in each. Skips comments and fields that
-    the service does not send.
-    """
+    """Reads server-sent events line by line, and calls ``see`` with the state in each. Skips other lines."""
 
     def __init__(self, see: Callable[[State], object]) -> None:
         self._see = see

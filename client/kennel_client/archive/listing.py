@@ -93,9 +93,7 @@ class ImageSpec:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The images of a zip in canonical order (member names sorted by their UTF-8 bytes), and a sentence about ignored
-    files.
-    """
+    """The images of a zip, sorted by the UTF-8 bytes of their names, and a sentence about ignored files."""
 
     members: tuple[Member, ...]
     ignored: str | None = None
@@ -146,9 +144,7 @@ def images_in(directory: Directory, spec: ImageSpec) -> Listing:
 
 
 def canonical_members(members: Sequence[Member]) -> tuple[list[Member], str | None]:
-    """The members that count, in canonical order, without folders and junk files; and a sentence about the junk
-    files.
-    """
+    """The members that count, in canonical order, and a sentence about the junk files. Omits folders."""
     files = sorted((m for m in members if _parts(m) and not m.name.endswith("/")), key=lambda m: m.name.encode())
     return [m for m in files if not is_junk(m.name)], ignored_sentence([m.label for m in files if is_junk(m.name)])
 

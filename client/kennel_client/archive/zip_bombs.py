@@ -13,9 +13,7 @@ MIN_PACKED_BYTES = 60
 
 
 def refuse_bombs(members: Sequence[Member], *, image_bytes: int) -> None:
-    """Raise ``Invalid("zip-bomb")`` if members are packed more tightly than uncompressed PNGs of one flat colour, with
-    ``image_bytes`` of pixels each.
-    """
+    """Raise ``Invalid("zip-bomb")`` if members are packed more tightly than flat PNGs of ``image_bytes`` of pixels."""
     limit = max(MIN_RATIO_LIMIT, image_bytes // (image_bytes // DEFLATE_RATIO + MIN_PACKED_BYTES))
     unpacked, packed = sum(m.size for m in members), sum(m.compressed for m in members)
     if unpacked > limit * packed:

@@ -1,6 +1,4 @@
-"""``kennel login``, ``logout``, ``my-data`` and ``delete-account``; the token is in a file that only its owner can
-read.
-"""
+"""``kennel login``, ``logout``, ``my-data`` and ``delete-account``."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""``kennel check``: the service's check of a zip on the participant's machine, with objections that reviewers may
-raise.
-"""
+"""``kennel check``: the service's check of a zip, and objections to its images, on the participant's machine."""
 
 from dataclasses import asdict
 from pathlib import Path

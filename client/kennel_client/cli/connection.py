@@ -45,9 +45,7 @@ translations: list[Callable[[Exception], Refused | KennelError | None]] = [unrea
 
 @contextmanager
 def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
-    """End the command with an exit status after an error in the block; print it on standard error, or on standard
-    output with ``as_json``.
-    """
+    """After an error in the block, print it (with ``as_json`` as JSON) and end the command with its exit status."""
     try:
         yield
     except Exception as error:

@@ -1,6 +1,4 @@
-"""Format times and numbers; make other people's text safe for terminals and CSV cells; print characters that the
-terminal lacks.
-"""
+"""Format times and numbers, and make other people's text safe for terminals and CSV cells."""
 
 import sys
 import unicodedata
@@ -28,9 +26,7 @@ def terminal_safe_lines(text: str) -> str:
 
 
 def escape_formula(cell: str) -> str:
-    """Put a quote before a CSV cell that a spreadsheet would run as a formula; some spreadsheets also read full-width
-    signs.
-    """
+    """Put a quote before a CSV cell that a spreadsheet would run as a formula, also after a full-width sign."""
     return f"'{cell}" if cell.startswith(FORMULA_SIGNS) else cell
 
 

@@ -30,9 +30,7 @@ SERVER_ADMIN_COMMANDS = {
         "verify-backup",
     ),
 }
-"""Commands that only the server has, by noun of ``kennel admin``; the client lists them and explains how to install
-them.
-"""
+"""Commands that only the server has, by noun of ``kennel admin``. The client explains how to install them."""
 WITHOUT_A_SERVICE = frozenset({"recover", "score", "weights"})
 """The server's commands that need only the packages for computing."""
 COMMANDS = {
@@ -73,7 +71,7 @@ COMMANDS = {
 }
 """The commands of participants by module: names and first paragraphs of the help."""
 NOUNS = {
-    "account": ("accounts.app", "List, suspend, sign out and invite accounts."),
+    "account": ("accounts.app", "List, suspend and sign out accounts, and invite people to sign up."),
     "allowlist": (
         "competitions.allowlist",
         "List, invite and remove the people who may enter an invitation-only competition.",

@@ -174,9 +174,7 @@ def _option(name: str, annotation: Any, *, default: object) -> inspect.Parameter
 
 
 class IdCommand(TyperCommand):
-    """A command that takes submission IDs, which may begin with a hyphen: ``-h`` asks for help, an ID that contains an
-    h does not.
-    """
+    """A command that takes submission IDs, which may begin with a hyphen: only ``-h`` itself asks for help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, ["--help" if argument == "-h" else argument for argument in args])

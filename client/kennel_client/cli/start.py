@@ -105,8 +105,10 @@ def download(
     """Download a data file of a competition unless it exists; continue an interrupted download. ``progress`` gets the
     share done. Raises the errors of ``ArrivingFile``.
     """
-    if _has_hash(target, file["sha256"]):
-        return
+    if target.exists():
+        with target.open("rb") as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() == file["sha256"]:
+                return
     path = f"/competitions/{segment(slug)}/data/{segment(file['name'])}"
     headers = {"Accept-Encoding": "identity"}
     with ArrivingFile(target, file["sha256"], resumed=True) as out:
@@ -118,10 +120,3 @@ def download(
             for chunk in answer.iter_bytes():
                 out.write(chunk)
                 progress(out.arrived / file["bytes"])
-
-
-def _has_hash(path: Path, sha256: str) -> bool:
-    if not path.exists():
-        return False
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest() == sha256

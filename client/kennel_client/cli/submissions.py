@@ -40,9 +40,7 @@ def event_text(state: State) -> str:
 
 @contextmanager
 def _shown_states() -> Iterator[Callable[[State], None]]:
-    """Show a submission's states on standard error: one updated line on a terminal; elsewhere a line per status, stage
-    and queue position.
-    """
+    """Show states on standard error: one updated line on a terminal, else a line per status, stage and position."""
     if err.is_terminal:
         with err.status("following") as status:
             yield lambda state: status.update(escape(event_text(state)))

@@ -1,6 +1,4 @@
-"""``kennel admin threshold``, ``extractor`` and ``shown-track``: tau, the private track's extractor, and additional
-metrics on the board.
-"""
+"""``kennel admin threshold``, ``extractor`` and ``shown-track``: tau, private extractor, additional metrics."""
 
 import math
 from typing import Annotated
