@@ -50,11 +50,11 @@ class Accounts(Methods[Api]):
 
     @calls("POST /admin/invitations")
     def invite(self, email: str | None = None) -> answers.InvitationView:
-        """Create a link with which one person can sign up, and mail it if there is an address."""
+        """Create a link with which one person can sign up, and mail it to ``email`` if that is given."""
 
     @calls("PUT /admin/accounts/{handle}/suspension", suspended=True)
     def suspend(self, handle: str, reason: str = "") -> answers.AccountView:
-        """Stop an account from signing in; its sessions, tokens and webhooks end."""
+        """Stop an account from signing in, and end its sessions, tokens and webhooks."""
 
     @calls("PUT /admin/accounts/{handle}/suspension", suspended=False)
     def reinstate(self, handle: str, reason: str = "") -> answers.AccountView:
@@ -62,7 +62,7 @@ class Accounts(Methods[Api]):
 
     @calls("DELETE /admin/accounts/{handle}/credentials")
     def sign_out(self, handle: str) -> None:
-        """End all sessions, tokens and webhooks of an account; its owner can sign in again."""
+        """End all sessions, tokens and webhooks of an account. Its owner can sign in again."""
 
 
 class Allowlist(Methods[Api]):
@@ -70,7 +70,7 @@ class Allowlist(Methods[Api]):
 
     @lists("/competitions/{slug}/allowlist", "allowlist")
     def all(self, slug: str) -> list[answers.AllowlistEntryView]:
-        """Everybody who is invited."""
+        """All people who are invited."""
 
     @Method
     def invite(self, slug: str, who: Sequence[str]) -> Operation[list[answers.AllowlistEntryView]]:
@@ -93,7 +93,7 @@ class Announcements(Methods[Api]):
 
     @calls("POST /competitions/{slug}/announcements")
     def announce(self, slug: str, title: str, text: str) -> answers.AnnouncementView:
-        """Announce something (Markdown) to all participants: on the page, in the feed, by notice, mail and webhook."""
+        """Send an announcement (Markdown) to all participants, by notice, mail and webhook, and show it on the page."""
 
 
 class AuditLog(Methods[Api]):
@@ -153,7 +153,7 @@ class Campaigns(Methods[Api]):
 
     @calls("GET /competitions/{slug}/rescoring/{campaign}/preview")
     def preview(self, slug: str, campaign: int, tau: float | None = None) -> answers.SwitchPreview:
-        """Which ranks would change with the campaign's measurements; changes nothing."""
+        """Which ranks the campaign's measurements would change."""
 
     @calls("POST /competitions/{slug}/rescoring/{campaign}/decisions")
     def decide(
@@ -199,7 +199,7 @@ class Competitions(Methods[Api]):
 
     @calls("GET /competitions/{slug}/storage")
     def storage(self, slug: str) -> answers.StorageView:
-        """The storage that the zips of a competition use, and the teams that use most."""
+        """How much storage a competition's zips use, and which teams use the most."""
 
     @Method
     def import_results(
@@ -244,7 +244,7 @@ class Jobs(Methods[Api]):
 
     @calls("GET /admin/jobs")
     def unfinished(self) -> answers.UnfinishedJobs:
-        """Waiting, running and failed jobs, with the reasons of failures."""
+        """Waiting, running and failed jobs, with the reasons for failures."""
 
     @calls("POST /admin/jobs/requeue")
     def requeue(self, job: int | None = None) -> answers.RequeuedView:
@@ -294,8 +294,8 @@ class PrivateExtractor(Methods[Api]):
     def choose(
         self, slug: str, extractor: str, reason: str, *, tau: float | None = None
     ) -> answers.PrivateExtractorView:
-        """Change the private track's extractor to one that was compared; all entries are scored again. The default
-        ``tau`` is half the distance of the held-out images.
+        """Change the private track's extractor to one that was compared, and score all entries again. The default
+        ``tau`` is half the memorization distance of the held-out images.
         """
 
 
@@ -354,11 +354,11 @@ class Ratings(Methods[Api]):
 
     @calls("PUT /competitions/{slug}/ratings/{study}/ended")
     def end(self, slug: str, study: int) -> answers.StudyView:
-        """End a study: it accepts no more ratings."""
+        """End a study, so that it accepts no more ratings."""
 
 
 class Rebuttals(Methods[Api]):
-    """Appeals of teams against a disqualification or a penalty."""
+    """Rebuttals of teams against a disqualification or a penalty."""
 
     @lists("/competitions/{slug}/rebuttals", "rebuttals")
     def unanswered(self, slug: str) -> list[answers.RebuttalView]:
@@ -483,11 +483,11 @@ class Releases(Methods[Api]):
 
     @calls("PUT /competitions/{slug}/releases/{release}/handed-out", shown=True)
     def hand_out(self, slug: str, release: str) -> answers.ReleaseView:
-        """Publish a release: everybody can download it while the final board is published."""
+        """Publish a release. Everybody can download it while the final board is published."""
 
     @calls("PUT /competitions/{slug}/releases/{release}/handed-out", shown=False)
     def take_back(self, slug: str, release: str) -> answers.ReleaseView:
-        """Withdraw a release: only organizers can download it."""
+        """Withdraw a release, so that only organizers can download it."""
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -546,7 +546,7 @@ class Roles(Methods[Api]):
 
     @calls("PUT /competitions/{slug}/roles/{handle}")
     def offer(self, slug: str, handle: str, role: CompetitionRole) -> answers.RoleView:
-        """Offer somebody a role; they have it once they accept."""
+        """Offer somebody a role. They get it when they accept the offer."""
 
     @calls("DELETE /competitions/{slug}/roles/{handle}")
     def end(self, slug: str, handle: str) -> None:
@@ -558,7 +558,7 @@ class Roles(Methods[Api]):
 
     @calls("PUT /competitions/{slug}/role")
     def accept(self, slug: str) -> answers.RoleView:
-        """Accept the role offered to you: you can then never enter that competition."""
+        """Accept the role offered to you. You can then never enter that competition."""
 
     @calls("DELETE /competitions/{slug}/role")
     def decline(self, slug: str) -> None:
@@ -588,7 +588,7 @@ class Rulings(Methods[Api]):
 
 
 class ShownTracks(Methods[Api]):
-    """Additional numbers on the board, which do not affect the ranking."""
+    """Additional metrics on the board, which do not affect the ranking."""
 
     @lists("/competitions/{slug}/shown-tracks", "shown_tracks")
     def all(self, slug: str) -> list[answers.ShownTrackView]:
@@ -616,7 +616,7 @@ class ShownTracks(Methods[Api]):
 
     @calls("POST /competitions/{slug}/shown-tracks/{name}/measurements")
     def measure_missing(self, slug: str, name: str) -> answers.MissingMeasurementsView:
-        """Measure the entries without this number again, after a failed measurement or preparation."""
+        """Measure the entries that have no value, after a failed measurement or preparation."""
 
 
 class Submissions(Methods[Api]):
@@ -628,7 +628,7 @@ class Submissions(Methods[Api]):
 
     @calls("PUT /submissions/{submission}/early-label")
     def label_early(self, submission: str, label: Label) -> answers.EarlyLabelView:
-        """Give an entry an early label, which decides nothing; it is used to compare extractors."""
+        """Give an entry an early label, which only serves to compare extractors."""
 
     @Method
     def ask_for_code(self, submission: str, until: datetime, text: str = "") -> Operation[answers.CodeRequestView]:
@@ -667,7 +667,7 @@ class Teams(Methods[Api]):
 
     @calls("POST /competitions/{slug}/teams/{team}/messages")
     def write(self, slug: str, team: int, text: str) -> answers.MessageView:
-        """Send a message to a team; the message stays on record."""
+        """Send a message to a team. The message stays on record."""
 
 
 class Thresholds(Methods[Api]):
@@ -679,8 +679,8 @@ class Thresholds(Methods[Api]):
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/choices", "choices")
     def choices(self, slug: str, track: TrackKind, alpha: float = 0.0) -> list[answers.Option]:
-        """The tau that each automatic method would choose now, or what it lacks; ``alpha`` is the largest share of
-        legitimate entries that tau penalises.
+        """The tau that each automatic method would choose now, or why it cannot choose one. ``alpha`` is the largest
+        share of legitimate entries to penalise.
         """
 
     @calls("GET /competitions/{slug}/tracks/{track}/thresholds/impact")
@@ -693,7 +693,7 @@ class Thresholds(Methods[Api]):
         tau: float | None = None,
         alpha: float = 0.0,
     ) -> answers.RetuningView:
-        """What a choice would change; changes nothing. Its lists are truncated; ``impact`` returns them whole."""
+        """What a choice would change. The lists are truncated; ``impact`` returns them whole."""
 
     @lists("/competitions/{slug}/tracks/{track}/thresholds/impact/{name}", "entries")
     def impact(
@@ -731,7 +731,7 @@ class Thresholds(Methods[Api]):
 
     @calls("POST /competitions/{slug}/tracks/{track}/thresholds/undo")
     def undo(self, slug: str, track: TrackKind, reason: str, *, after: int | None = None) -> answers.RetuningView:
-        """Undo the newest choice."""
+        """Undo the latest choice."""
 
 
 class Admin(Methods[Api]):

@@ -104,7 +104,6 @@ class ApiClient:
             return answer.status_code
 
     def call(self, method: str, path: str, **options: Any) -> Any:
-        """Send a request and return the JSON of the response; raises ``Refused``."""
         return parse_json(self.send(method, path, **options))
 
     def send(self, method: str, path: str, **options: Any) -> "httpx.Response":
@@ -151,7 +150,6 @@ class ApiClient:
         return self.upload("PUT", f"/competitions/{slug}/references/{role}", zip_file)
 
     def upload(self, method: str, path: str, file: BinaryIO, *, media: str = "application/zip", **params: Any) -> Any:
-        """Stream a file as the body of a request."""
         return self.run(send_file(method, path, file, media=media, params=params))
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class AsyncApiClient:
-    """Runs operations at ``/api/v1`` of the service at ``url``, with an API token."""
-
     def __init__(self, url: str, token: str | None = None) -> None:
         import httpx  # noqa: PLC0415 - as in ``api``
 

@@ -30,7 +30,6 @@ class Client(Participation[ApiClient]):
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
         self.api.close()
 
 
@@ -53,5 +52,4 @@ class AsyncClient(Participation[AsyncApiClient]):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
         await self.api.close()

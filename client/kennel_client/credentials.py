@@ -3,7 +3,8 @@
 import contextlib
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from platformdirs import user_config_path
@@ -15,9 +16,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True)
 class Login:
-    """A service and a token for it. ``token_id`` is set for a token that ``kennel login`` created and ``logout``
-    revokes.
-    """
+    """A service and a token for it. ``token_id`` is set for a token that ``kennel login`` created."""
 
     url: str
     token: str | None = None
@@ -26,7 +25,6 @@ class Login:
 
 
 def login_file() -> Path:
-    """The path of the login file, which only its owner can read."""
     return user_config_path("kennel") / "login.json"
 
 
@@ -42,28 +40,24 @@ def saved_login() -> Login | None:
 
 
 def current_login() -> Login:
-    """The login from the environment, else the stored one. A stored token is only sent to the service that it was
-    stored for.
-    """
-    url = os.environ.get("KENNEL_URL", "").rstrip("/")
+    """The login from the environment, else the stored one, whose token is only sent to its own service."""
     token = os.environ.get("KENNEL_TOKEN", "").strip()
-    saved = (None if url and token else saved_login()) or Login(DEFAULT_URL)
-    if token:
-        return Login(url or saved.url, token)
-    return saved if url in {"", saved.url} else Login(url)
+    return _completed(os.environ.get("KENNEL_URL"), token, lambda: saved_login() or Login(DEFAULT_URL))
 
 
 def login_for(url: str | None, token: str | None) -> Login:
-    """The login that a program or command specifies, completed from :func:`current_login`, which sends its token only
-    to its own service.
-    """
+    """The login that a program specifies, completed from :func:`current_login`."""
+    return _completed(url, token, current_login)
+
+
+def _completed(url: str | None, token: str | None, find_login: Callable[[], Login]) -> Login:
     address = (url or "").rstrip("/")
     if address and token:
         return Login(address, token)
-    login = current_login()
-    if address in {"", login.url}:
-        return replace(login, token=token) if token else login
-    return Login(address)
+    login = find_login()
+    if token:
+        return Login(address or login.url, token)
+    return login if address in {"", login.url} else Login(address)
 
 
 def save_login(login: Login) -> Path:

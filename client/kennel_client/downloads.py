@@ -35,7 +35,6 @@ class ArrivingFile:
         return self
 
     def restart(self) -> None:
-        """Discard the bytes so far."""
         self._file.truncate(0)
         self._digest, self.arrived = hashlib.sha256(), 0
 

@@ -19,8 +19,6 @@ Api = TypeVar("Api", bound="ApiClient | AsyncApiClient")
 
 
 class Methods(Generic[Api]):
-    """Methods that run operations with ``api``."""
-
     def __init__(self, api: Api) -> None:
         self.api = api
 

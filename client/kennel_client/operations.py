@@ -26,17 +26,13 @@ def silent(_stage: str, _share: float) -> None: ...
 
 
 class Participation(Methods[Api]):
-    """Participants' methods."""
-
     @Method
     def competitions(self) -> Operation[list[Competition]]:
-        """All competitions."""
         views = yield from all_pages("/competitions", "competitions")
         return [Competition.of(view) for view in views]
 
     @Method
     def competition(self, slug: str) -> Operation[Competition]:
-        """A competition by its slug."""
         return _competition(slug)
 
     @Method
@@ -97,7 +93,7 @@ class Participation(Methods[Api]):
 
     @Method
     def cancel(self, submission: str) -> Operation[Entry]:
-        """Cancel an entry before its scoring starts; it does not count."""
+        """Cancel an entry before its scoring starts. It then does not count towards the daily limit."""
         return Entry.of((yield from call("POST", build_path("submissions", submission, "cancel"))), self.api.url)
 
     @Method

@@ -56,7 +56,9 @@ def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> dict[s
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - larger than the client
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
     except ImportError:
-        raise Unreadable("Verifying a signature needs the package cryptography: pip install cryptography") from None
+        raise Unreadable(
+            "Verifying a signature needs the package cryptography. Run: pip install cryptography"
+        ) from None
     if not _is_signed_receipt(document):
         raise Forged("This is not a receipt.")
     try:
@@ -68,7 +70,7 @@ def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> dict[s
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise Forged("The signature of this receipt cannot be read.") from None
     if algorithm != ALGORITHM or not public_keys:
-        raise Forged("None of the keys has signed this receipt.")
+        raise Forged("This receipt is not signed with any of the keys.")
     try:
         public_keys[0].verify(signed, f"{header}.{payload}".encode())
     except InvalidSignature:
@@ -77,16 +79,14 @@ def verified_receipt(document: Any, keys: Sequence[Mapping[str, Any]]) -> dict[s
         raise Forged("The receipt differs from the signed content.")
     if (field := next(_unreadable_fields(contents), None)) is not None:
         raise Unreadable(
-            f"The signature is valid, but this version does not know this form of receipt: {field} is missing or "
-            "has another type. A newer version of kennel-client may read it."
+            f"The signature is valid, but this version of kennel-client cannot read the receipt: {field} is missing or "
+            "has an unknown type. Upgrade kennel-client."
         )
     return dict(contents)
 
 
 def _unreadable_fields(contents: Mapping[str, Any]) -> Iterator[str]:
-    """Fields that are missing or of another type. Read only the first: after it, later fields may raise other
-    errors.
-    """
+    """Fields that are missing or of another type. Read only the first: later ones may raise other errors."""
     yield from (name for name, kind in FORM.items() if not isinstance(contents.get(name, ...), kind))
     if not _is_time(contents.get("issued_at")):
         yield "issued_at"

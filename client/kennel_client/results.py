@@ -43,7 +43,7 @@ class Entry:
     faults: tuple[str, ...]
     measurements: tuple[Measurement, ...]
     shown: Mapping[str, float | None] = field(hash=False)
-    """The additional numbers by name; None if the metric has no value."""
+    """The additional metrics by name; None if one has no value."""
     page: str
     view: View = field(repr=False, compare=False)
 
@@ -61,12 +61,10 @@ class Entry:
 
     @property
     def finished(self) -> bool:
-        """Whether the status is final."""
         return self.status in FINISHED
 
     @property
     def public(self) -> Measurement | None:
-        """The public measurement; None before there is one."""
         return next((measurement for measurement in self.measurements if measurement.track == "public"), None)
 
     def _repr_html_(self) -> str:
@@ -76,9 +74,20 @@ class Entry:
         if not self.measurements:
             return head + reasons
         columns = ("track", "MiFID", "FID", "distance", "rank", "")
+        rows = [
+            (
+                measurement.track,
+                "copy" if measurement.copy else format_number(measurement.mifid),
+                format_number(measurement.fid),
+                format_number(measurement.memorization_distance, 4),
+                str(measurement.rank or "-"),
+                measurement.explanation,
+            )
+            for measurement in self.measurements
+        ]
         shown = [(name, significant(value)) for name, value in self.shown.items()]
-        more = _table(("number", "value"), shown) if shown else ""
-        return head + reasons + _table(columns, map(_measurement_cells, self.measurements)) + more
+        more = _table(("metric", "value"), shown) if shown else ""
+        return head + reasons + _table(columns, rows) + more
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ class Place:
     penalised: bool
     entries: int
     shown: Mapping[str, float | None] = field(hash=False)
-    """The additional numbers by name; None if the metric has no value."""
+    """The additional metrics by name; None if one has no value."""
 
     @classmethod
     def of(cls, view: View) -> Self:
@@ -135,7 +144,7 @@ class Board:
 
 @dataclass(frozen=True)
 class Competition:
-    """A competition: requires ``image_count`` images of ``image_size`` pixels a side until ``closes_at`` (ISO 8601)."""
+    """A competition. Its entries have ``image_count`` images of ``image_size`` pixels a side. Times are ISO 8601."""
 
     slug: str
     title: str
@@ -163,23 +172,9 @@ class Competition:
 
 
 def rules_state(competition: View) -> str:
-    """Whether a competition has rules, and whether you have accepted them."""
     if competition["rules_sha256"] is None:
         return "none"
     return "accepted" if competition["rules_accepted"] else "not accepted yet"
-
-
-def _measurement_cells(measurement: Measurement) -> tuple[str, ...]:
-    score = "copy" if measurement.copy else format_number(measurement.mifid)
-    rank = str(measurement.rank or "-")
-    return (
-        measurement.track,
-        score,
-        format_number(measurement.fid),
-        format_number(measurement.memorization_distance, 4),
-        rank,
-        measurement.explanation,
-    )
 
 
 def format_number(value: float | None, digits: int = 2) -> str:

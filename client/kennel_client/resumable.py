@@ -20,9 +20,7 @@ from kennel_client.errors import Refused
 from kennel_client.steps import RETRY_SECONDS, Operation, Pause, Request, Retries, StoreRequest, answer_to, parse_json
 
 STALL_TIMEOUT = (30.0, 90.0, 30.0, 30.0)
-"""Timeouts in seconds. After a silence this long the client drops the connection and asks for the upload's state
-again.
-"""
+"""Timeouts in seconds. After a longer silence, the client reconnects and asks for the upload's state again."""
 CHUNK_BYTES = 1 << 18
 """Bytes between two progress reports."""
 MAX_PATCH_BYTES = 8 * 10**6
@@ -87,9 +85,7 @@ def upload(
 
 
 def _step(path: str, view: dict[str, Any], file: BinaryIO, *, progress: ByteProgress) -> Operation[str | None]:
-    """Do the next step for the state ``view``; returns the submission's ID, or None if the state must be requested
-    again.
-    """
+    """Do the next step for the state ``view``; returns the submission's ID, or None to request the state again."""
     if view["problem"] is not None:
         raise Refused(422, view["problem"])
     if view["state"] == "receiving" and view["method"] == "put":

@@ -30,9 +30,7 @@ AMBIGUOUS_SLUG = "database-unavailable"
 
 
 class Retries:
-    """Counts the tries of an operation since its last progress; it fails after ``limit`` of them. ``draw`` returns a
-    number from 0 to 1.
-    """
+    """Counts the tries since the last progress; fails after ``limit``. ``draw`` returns a number from 0 to 1."""
 
     def __init__(self, draw: Callable[[], float] = random.random, *, limit: int = MAX_TRIES) -> None:
         self._draw = draw
@@ -40,7 +38,6 @@ class Retries:
         self._tries = 0
 
     def reset(self) -> None:
-        """Reset the count after progress."""
         self._tries = 0
 
     def seconds_after(self, refusal: Refused) -> float:
@@ -148,9 +145,7 @@ Operation = Generator[Step, Any, Result]
 
 
 def answer_to(request: Request) -> Operation["httpx.Response"]:
-    """Send a request, retry it where that is safe (:func:`kennel_client.steps.is_repeatable`), and return the
-    response.
-    """
+    """Send a request, retry it where that is safe (:func:`is_repeatable`), and return the response."""
     retries = Retries(limit=MAX_REQUEST_RETRIES)
     keyed = "Idempotency-Key" in (request.headers or {})
     while True:
@@ -165,12 +160,10 @@ def answer_to(request: Request) -> Operation["httpx.Response"]:
 
 
 def call(method: str, path: str, **options: Any) -> Operation[Any]:
-    """Send a request, and return the JSON of the response."""
     return parse_json((yield from answer_to(Request(method, path, **options))))
 
 
 def send(method: str, path: str, **options: Any) -> Operation[None]:
-    """Send a request and ignore the response's content."""
     yield from answer_to(Request(method, path, **options))
 
 

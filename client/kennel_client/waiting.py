@@ -48,9 +48,7 @@ def wait_until(
 
 
 class EventReader:
-    """Reads server-sent events line by line, and calls ``see`` with the state in each. Skips comments and fields that
-    the service does not send.
-    """
+    """Reads server-sent events line by line, and calls ``see`` with the state in each. Skips other lines."""
 
     def __init__(self, see: Callable[[State], object]) -> None:
         self._see = see
@@ -105,7 +103,7 @@ def follow(
             retries.reset()
             pause = LOOK_SECONDS
             if not announced:
-                say(f"No event stream ({reason.removesuffix('.')}): polling every {LOOK_SECONDS:.0f} s instead.")
+                say(f"No event stream ({reason.removesuffix('.')}); polling every {LOOK_SECONDS:.0f} s instead.")
                 announced = True
         if not reader.over:
             yield Pause(pause)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deploy.cli.operator_access import Data, operator_acting
+from kennel_client.cli.admin.accounts import Handle
 from kennel_client.cli.output import Answer, answers
 
 if TYPE_CHECKING:
@@ -16,10 +17,10 @@ app = typer.Typer()
 
 
 @answers(app)
-def create_admin(handle: str, data: Data = None) -> Answer:
-    """Create an admin, or give an existing one a new token.
+def create_admin(handle: Handle, data: Data = None) -> Answer:
+    """Create an admin account, or a new token for an existing one.
 
-    Works directly in the database: DATABASE_URL, or --data.
+    The command works directly in the database (that of DATABASE_URL or --data).
     """
     from scorer.accounts import accounts, roles
     from scorer.db.accounts import account_by_handle
@@ -32,10 +33,10 @@ def create_admin(handle: str, data: Data = None) -> Answer:
 
 
 @answers(app)
-def token(handle: str, data: Data = None) -> Answer:
+def token(handle: Handle, data: Data = None) -> Answer:
     """Print a new API token for an account, with all scopes that its role allows.
 
-    Works directly in the database: DATABASE_URL, or --data.
+    The command works directly in the database (that of DATABASE_URL or --data).
     """
     from scorer.accounts.accounts import find_account
 
@@ -54,10 +55,10 @@ def _new_token(acting: "Acting[None]", account: "Account") -> Answer:
 
 
 @answers(app)
-def reset_link(handle: str, data: Data = None) -> Answer:
-    """Print a link for setting a new password; it works for one hour.
+def reset_link(handle: Handle, data: Data = None) -> Answer:
+    """Print a link for setting a new password. The link works for one hour.
 
-    Works directly in the database: DATABASE_URL, or --data.
+    The command works directly in the database (that of DATABASE_URL or --data).
     """
     from deploy.standalone.data_folder import load_settings
     from scorer import audit_log
@@ -73,10 +74,10 @@ def reset_link(handle: str, data: Data = None) -> Answer:
 
 
 @answers(app)
-def remove_second_factor(handle: str, data: Data = None) -> Answer:
+def remove_second_factor(handle: Handle, data: Data = None) -> Answer:
     """Remove the second factor and recovery codes of somebody who has lost them.
 
-    Works directly in the database: DATABASE_URL, or --data.
+    The command works directly in the database (that of DATABASE_URL or --data).
     """
     from scorer.accounts import second_factors
     from scorer.accounts.accounts import find_account
@@ -88,16 +89,16 @@ def remove_second_factor(handle: str, data: Data = None) -> Answer:
 
 @answers(app, "delete")
 def delete_account(
-    handle: str,
+    handle: Handle,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     data: Data = None,
 ) -> Answer:
-    """Delete an account permanently, for somebody who asks for it and cannot sign in.
+    """Permanently delete the account of somebody who asks for it and cannot sign in.
 
-    Works directly in the database: DATABASE_URL, or --data.
+    The command works directly in the database (that of DATABASE_URL or --data).
 
-    Entries stay under a pseudonym. People who can sign in delete their account on the page /account, or with kennel
-    delete-account.
+    Submissions remain under a pseudonym. People who can sign in delete their account on the page /account, or with
+    `kennel delete-account`.
     """
     from scorer import personal_data
     from scorer.accounts.accounts import find_account
@@ -110,12 +111,14 @@ def delete_account(
 
 
 @answers(app)
-def create(handle: str, name: str = "", data: Data = None) -> Answer:
+def create(
+    handle: Handle, name: Annotated[str, typer.Option(help="The name to display.")] = "", data: Data = None
+) -> Answer:
     """Create a participant's account and print its first token.
 
-    Works directly in the database: DATABASE_URL, or --data.
+    The command works directly in the database (that of DATABASE_URL or --data).
 
-    API tokens cannot create accounts.
+    It needs the database because API tokens cannot create accounts.
     """
     from scorer.accounts import accounts
 
@@ -125,13 +128,17 @@ def create(handle: str, name: str = "", data: Data = None) -> Answer:
 
 
 @answers(app)
-def set_role(handle: str, role: str, data: Data = None) -> Answer:
+def set_role(
+    handle: Handle,
+    role: Annotated[str, typer.Argument(help="The new role: participant, organizer or admin.")],
+    data: Data = None,
+) -> Answer:
     """Set an account's role: participant, organizer or admin.
 
-    Works directly in the database: DATABASE_URL, or --data.
+    The command works directly in the database (that of DATABASE_URL or --data).
 
-    An admin's API token cannot do this, because a leaked token could then create admins. Admins can do it on the page
-    /admin/accounts.
+    Admins can also do this on the page /admin/accounts. API tokens cannot, because a leaked token could then create
+    admins.
     """
     from scorer.accounts import accounts
 

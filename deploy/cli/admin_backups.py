@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 err = Console(stderr=True, highlight=False)
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of all backups.")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that contains all backups.")]
 Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="The backup's name. Default: the newest.")]
 
 
@@ -31,14 +31,14 @@ def backup(
     folder: Folder,
     data: Data = None,
     keep: Annotated[
-        int | None, typer.Option(min=1, help="Then remove all but this many of the newest backups.")
+        int | None, typer.Option(min=1, help="Delete all but this many of the newest backups. Default: delete none.")
     ] = None,
 ) -> Answer:
     """Back up the database and all blobs while the service runs.
 
-    Uses the database and blob store of the environment's settings, or of --data.
+    The database and blob store are those of the environment's settings, or of --data.
 
-    Another backup into the same folder copies only new blobs.
+    Later backups in the same folder copy only new blobs.
     """
     import migrations
     from deploy.standalone.data_folder import full_disk_in_words, load_settings
@@ -79,7 +79,7 @@ def backup(
 
 @answers(app)
 def verify_backup(folder: Folder, name: Name = None) -> Answer:
-    """Read a backup completely and compare every file with its SHA-256."""
+    """Read a whole backup, and check every file against its SHA-256."""
     from scorer.backups import backup as backups
     from scorer.backups.manifest import BackupFolder
 
@@ -89,10 +89,10 @@ def verify_backup(folder: Folder, name: Name = None) -> Answer:
 
 @answers(app)
 def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
-    """Restore a backup into a new installation that has not been used yet.
+    """Restore a backup into a new, unused installation.
 
-    Uses the database and blob store of the environment's settings (with DATABASE_OWNER_URL), or of --data. Accounts,
-    passwords and tokens come from the backup.
+    The database and blob store are those of the environment's settings (with DATABASE_OWNER_URL), or of --data.
+    Accounts, passwords and tokens are those of the backup.
     """
     from sqlalchemy import make_url
 

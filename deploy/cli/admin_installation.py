@@ -36,11 +36,11 @@ def rotate_secrets(
 
 @answers(app)
 def rotate_signing_key(data: Data = None) -> Answer:
-    """Sign receipts with a new key from now on.
+    """Create a new key, which signs receipts from now on.
 
-    Works directly in the database: DATABASE_URL, or --data.
+    The command works directly in the database (that of DATABASE_URL or --data).
 
-    The previous private key is deleted. Its public key stays, so receipts signed with it can still be verified.
+    The previous private key is deleted. Its public key remains, so that earlier receipts can still be verified.
     """
     from scorer.submissions import receipts
 
@@ -53,15 +53,15 @@ def rotate_signing_key(data: Data = None) -> Answer:
 def service(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder for the files; created if necessary.")],
     gpus: Annotated[
-        int, typer.Option(min=0, help="Number of GPUs, with one scoring worker each; 0: one worker without a GPU.")
+        int, typer.Option(min=0, help="Number of GPUs, with one scoring worker each. With 0, one worker uses the CPU.")
     ] = 1,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the web process on this machine.")] = 8000,
-    user: Annotated[str, typer.Option(help="The account that runs everything.")] = "kennel",
+    user: Annotated[str, typer.Option(help="The system account that runs the processes.")] = "kennel",
 ) -> Answer:
-    """Write systemd units for one machine without containers: web, beat and workers.
+    """Write systemd units for web, beat and workers on one machine without containers.
 
-    The units are hardened and have limits. Complete the settings in kennel.env. The command installs and starts
-    nothing.
+    The units are hardened and have resource limits. Before you install and start them, complete the settings in
+    kennel.env.
     """
     from deploy.systemd import CONFIGURATION, Plan, build_files
 
@@ -84,8 +84,8 @@ LABELS = {"ok": "ok     ", "wrong": "WRONG  ", "skipped": "-      "}
 def doctor(data: Data = None, as_json: bool = False) -> Answer:
     """Check this installation, from database to mail, and suggest fixes.
 
-    Checks database, queue server, blob store, workers, proxy and mail, with the settings of the environment, or of
-    --data. Each finding has a remedy. Exits 1 if it finds a fault.
+    The command checks the database, queue server, blob store, workers, proxy and mail, with the settings of the
+    environment or of --data. If it finds a fault, it exits with status 1.
     """
     from deploy.doctor.examination import examine
     from deploy.doctor.installation import Installation

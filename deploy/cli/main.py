@@ -15,33 +15,31 @@ from scorer import product_version
 GROUPS = frozenset({"weights"})
 COMMANDS = {
     "service": {
-        "up": "Run the whole service on this machine: database, queue, web, workers. Press Ctrl-C to stop.",
-        "demo": (
-            "Run a complete competition on real photographs: several methods, both scores, the board and retuning."
-        ),
+        "up": "Run the whole service on this machine: database, queue, web, workers. Press Ctrl-C to stop it.",
+        "demo": ("Run a complete example competition with real photographs, from submissions to boards and a new tau."),
         "migrate": "Migrate the database at DATABASE_OWNER_URL (or DATABASE_URL) to this version.",
     },
     "scoring": {
-        "score": "Score a zip against a reference without a server; shows the closest pairs of images.",
-        "rescore": "Measure a recorded submission again from its stored zip and provenance; records nothing.",
+        "score": "Score a zip against reference images without a server, and show the closest pairs of images.",
+        "rescore": "Repeat the measurement of a scored submission, without recording the result.",
     },
     "recovery.command": {
         "recover": "Use latent recovery to test whether a generator reproduces training images better than held-out "
         "images.",
     },
     "weights": {
-        "weights": "Extractors' weights in the folder KENNEL_WEIGHTS_DIR.",
+        "weights": "Check, install and convert weights of extractors.",
     },
 }
 """The server's commands by module: names and first paragraphs of the help."""
 ADMIN_COMMANDS = {
     "account": {
         "admin": {
-            "create-admin": "Create an admin, or give an existing one a new token.",
+            "create-admin": "Create an admin account, or a new token for an existing one.",
             "token": "Print a new API token for an account, with all scopes that its role allows.",
-            "reset-link": "Print a link for setting a new password; it works for one hour.",
+            "reset-link": "Print a link for setting a new password. The link works for one hour.",
             "remove-second-factor": "Remove the second factor and recovery codes of somebody who has lost them.",
-            "delete": "Delete an account permanently, for somebody who asks for it and cannot sign in.",
+            "delete": "Permanently delete the account of somebody who asks for it and cannot sign in.",
             "create": "Create a participant's account and print its first token.",
             "set-role": "Set an account's role: participant, organizer or admin.",
         },
@@ -49,13 +47,13 @@ ADMIN_COMMANDS = {
     "installation": {
         "admin_backups": {
             "backup": "Back up the database and all blobs while the service runs.",
-            "verify-backup": "Read a backup completely and compare every file with its SHA-256.",
-            "restore": "Restore a backup into a new installation that has not been used yet.",
+            "verify-backup": "Read a whole backup, and check every file against its SHA-256.",
+            "restore": "Restore a backup into a new, unused installation.",
         },
         "admin_installation": {
             "rotate-secrets": "Replace the passwords of the database's roles and the queue server at the next start.",
-            "rotate-signing-key": "Sign receipts with a new key from now on.",
-            "service": "Write systemd units for one machine without containers: web, beat and workers.",
+            "rotate-signing-key": "Create a new key, which signs receipts from now on.",
+            "service": "Write systemd units for web, beat and workers on one machine without containers.",
             "doctor": "Check this installation, from database to mail, and suggest fixes.",
         },
     },

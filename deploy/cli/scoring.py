@@ -20,22 +20,23 @@ err = Console(stderr=True, highlight=False)
 @answers(app)
 def score(
     submission: Annotated[Path, typer.Argument(help="The zip of generated images.")],
-    reference: Annotated[Path, typer.Option(help="The zip of training images, or the .npz of their features.")],
-    extractor: Annotated[str, typer.Option(help="The feature space, for example inception_v3.")],
+    reference: Annotated[Path, typer.Option(help="A zip of training images, or an .npz file of their features.")],
+    extractor: Annotated[str, typer.Option(help="The extractor, such as inception_v3.")],
     tau: Annotated[float | None, typer.Option(min=0, help="The threshold for the MiFID. Default: no MiFID.")] = None,
-    epsilon: Annotated[float, typer.Option(min=0)] = 1e-15,
-    weights: Annotated[Path | None, typer.Option(help="Folder of weights that no package contains.")] = None,
+    epsilon: Annotated[float, typer.Option(min=0, help="Constant that keeps the MiFID of copies finite.")] = 1e-15,
+    weights: Annotated[Path | None, typer.Option(help="Folder of extractor weights, if not in a package.")] = None,
     held_out: Annotated[
         Path | None, typer.Option(help="A zip of held-out images, which are not in the reference, for --evidence.")
     ] = None,
     evidence: Annotated[
-        bool, typer.Option("--evidence", help="Also run all tests for copying and print a sentence for each number.")
+        bool, typer.Option("--evidence", help="Also run all copying tests, and print a sentence about each result.")
     ] = False,
     authors: Annotated[
-        bool, typer.Option("--authors", help="With --evidence: compute C_T and relative MMD as in their authors' code.")
+        bool,
+        typer.Option("--authors", help="With --evidence: compute C_T and relative MMD as their authors' code does."),
     ] = False,
 ) -> Answer:
-    """Score a zip against a reference without a server; shows the closest pairs of images."""
+    """Score a zip against reference images without a server, and show the closest pairs of images."""
     from deploy.cli.score import EvidenceOptions, score_files
 
     with show_progress(err, STAGES) as progress:
@@ -69,13 +70,14 @@ def _score_lines(result: Mapping[str, Any]) -> Iterator[str]:
 def rescore(
     submission: Annotated[str, typer.Argument(help="The ID of a scored submission.")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compare with the recorded numbers; exit 1 unless all are equal.")
+        bool,
+        typer.Option("--verify", help="Compare with the recorded numbers. Unless all are equal, exit with status 1."),
     ] = False,
     data: Data = None,
 ) -> Answer:
-    """Measure a recorded submission again from its stored zip and provenance; records nothing.
+    """Repeat the measurement of a scored submission, without recording the result.
 
-    Finds the service through DATABASE_URL, REDIS_URL and BLOB_URL, or --data.
+    The command finds the service with DATABASE_URL, REDIS_URL and BLOB_URL, or with --data.
     """
     from deploy.cli.rescore import rescore_submission, track_lines
 

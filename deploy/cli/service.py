@@ -11,7 +11,7 @@ from kennel_client.cli.output import Answer, answers
 app = typer.Typer()
 Data = Annotated[
     Path | None,
-    typer.Option(help="Folder for all data. Default: the user's data folder (root: /var/lib/kennel)."),
+    typer.Option(help="Folder for all data. Default: /var/lib/kennel for root, otherwise your user data folder."),
 ]
 
 
@@ -20,10 +20,10 @@ def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the web process; 0 chooses a free one.")] = 8000,
     data: Data = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. All except 127.0.0.1 need KENNEL_PUBLIC_URL.")
+        str, typer.Option(help="Address to listen on. Any other than 127.0.0.1 needs KENNEL_PUBLIC_URL.")
     ] = "127.0.0.1",
 ) -> None:
-    """Run the whole service on this machine: database, queue, web, workers. Press Ctrl-C to stop."""
+    """Run the whole service on this machine: database, queue, web, workers. Press Ctrl-C to stop it."""
     # Only this command needs the servers' wheels.
     from deploy.standalone.run import up as run
 
@@ -33,23 +33,27 @@ def up(
 
 @app.command()
 def demo(
-    images: Annotated[
-        Path | None, typer.Option(help="A folder of photographs to use instead of the built-in ones.")
-    ] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of photographs instead of the built-in ones.")] = None,
     count: Annotated[
         int | None,
-        typer.Option(min=50, help="Images per entry. Default: 100, with --full 400; a real competition has 10000."),
+        typer.Option(
+            min=50, help="Images per submission. Default: 100, or 400 with --full. A real competition has 10,000."
+        ),
     ] = None,
-    entries: Annotated[int | None, typer.Option(min=1, help="Number of entries. Default: 8, with --full 14.")] = None,
+    entries: Annotated[
+        int | None, typer.Option(min=1, help="Number of submissions. Default: 8, or 14 with --full.")
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the web process; 0 chooses a free one.")] = 8000,
     data: Data = None,
-    leave: Annotated[bool, typer.Option("--exit", help="Stop at the end instead of serving until Ctrl-C.")] = False,
+    leave: Annotated[bool, typer.Option("--exit", help="Stop at the end instead of running until Ctrl-C.")] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Use more and larger entries, all reference images, and evidence for every entry."),
+        typer.Option(
+            "--full", help="Use more and larger submissions, all reference images, and evidence for everything."
+        ),
     ] = False,
 ) -> None:
-    """Run a complete competition on real photographs: several methods, both scores, the board and retuning."""
+    """Run a complete example competition with real photographs, from submissions to boards and a new tau."""
     require_extras("api", "worker", "demo")
     from deploy.demo import plan, run
 
@@ -58,9 +62,7 @@ def demo(
 
 @answers(app)
 def migrate(
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Change nothing; wait until another process has migrated the database.")
-    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until another process has migrated the database.")] = False,
 ) -> Answer:
     """Migrate the database at DATABASE_OWNER_URL (or DATABASE_URL) to this version."""
     from deploy.cli.migrate import migrate_database, wait_for_tables

@@ -14,7 +14,7 @@ from kennel_client.cli.output import Answer, answers
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.extractor_catalogue import EXTRACTORS, ExtractorSpec, find_extractor
 
-app = typer.Typer(no_args_is_help=True, help="Extractors' weights in the folder KENNEL_WEIGHTS_DIR.")
+app = typer.Typer(no_args_is_help=True, help="Check, install and convert weights of extractors.")
 
 
 @answers(app)
@@ -23,10 +23,10 @@ def check(
         list[str] | None,
         typer.Argument(help="Extractors that must have weights. Default: those with a file in the folder."),
     ] = None,
-    folder: Annotated[Path | None, typer.Option(help="The folder to check; no settings are needed then.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="The folder to check. Default: KENNEL_WEIGHTS_DIR.")] = None,
 ) -> Answer:
-    """Hash the weights in the folder and compare them with the required hashes; print the setting that requires the
-    present files. Writes nothing. Exits 1 if a file is missing or differs from the required one.
+    """Check the hashes of weight files, and print the setting that requires these hashes. If a file is missing or
+    differs from the required one, exit with status 1.
     """
     from scorer.extractors import ExtractorOptions, weights
     from scorer.settings import read_settings
@@ -56,12 +56,11 @@ def check(
 def install(
     name: Annotated[str, typer.Argument(help="The extractor.")],
     source: Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="The published file, or its URL.")],
-    sha256: Annotated[str | None, typer.Option(help="The published file's SHA-256, as you have confirmed it.")] = None,
-    folder: Annotated[Path | None, typer.Option(help="The folder to install to; no settings are needed then.")] = None,
+    sha256: Annotated[str | None, typer.Option(help="The expected SHA-256 of the published file.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="The folder to install to. Default: KENNEL_WEIGHTS_DIR.")] = None,
 ) -> Answer:
-    """Install an extractor's weights: check the names and shapes of all tensors, convert the file if necessary, and
-    write it to the folder with its SHA-256. Without --sha256, print the SHA-256 of the published file and install
-    nothing.
+    """Check an extractor's published weights, convert them if necessary, and install them with their SHA-256. Without
+    --sha256, only print the SHA-256 of the published file.
     """
     from scorer.settings import read_settings
 
@@ -83,10 +82,10 @@ def install(
 def convert(
     name: Annotated[str, typer.Argument(help="The extractor.")],
     source: Annotated[Path, typer.Argument(help="The published file.")],
-    folder: Annotated[Path, typer.Option(help="The folder for NAME.safetensors.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="The folder to write NAME.safetensors to.")] = Path(),
 ) -> Answer:
-    """Convert a published file, a frozen TensorFlow graph of the 2019 competition (.pb) or a file of tensors, to an
-    extractor's weight file. The tensors must fit the extractor. Never overwrites a file.
+    """Convert a published file (tensors, or a frozen TensorFlow graph of the 2019 competition) to an extractor's weight
+    file. Existing files are not overwritten.
     """
     spec = find_extractor(name)
     target = folder / f"{spec.name}.safetensors"

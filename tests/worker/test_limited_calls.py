@@ -216,7 +216,7 @@ def test_directories_are_checked_as_in_this_process() -> None:
 def test_a_zip_of_code_lists_a_limited_number_of_files() -> None:
     file = many_entries(20)
     error = refusal(lambda: require_files(file, 10, MAX_DIRECTORY_BYTES, limited=True))
-    assert (error.slug, error.message) == ("too-many-files", "The zip lists more than 10 files.")
+    assert (error.slug, error.message) == ("too-many-files", "The zip contains more than 10 files.")
     assert refusal(lambda: require_files(file, MAX_FILES, 10, limited=True)).slug == "too-many-files"
 
 

@@ -55,9 +55,7 @@ class Member:
 
     @property
     def encoding_known(self) -> bool:
-        """Whether ``name`` is text; if not, names with different bytes are different, even if they differ only in
-        case.
-        """
+        """Whether ``name`` is text. If not, names with different bytes are different, even if only in case."""
         return "\\" not in self.name
 
     @property
@@ -83,9 +81,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The position of the central directory as the zip's end declares it: ``size`` bytes from ``offset``; ``read``
-    returns them.
-    """
+    """The central directory as the zip's end declares it: ``read`` returns its ``size`` bytes from ``offset``."""
 
     read: Callable[[int, int], bytes]
     position: int  # of the end record that declares all this
@@ -97,9 +93,7 @@ class Directory:
 
 
 def read_at(file: BinaryIO, offset: int, length: int) -> bytes:
-    """``length`` bytes from ``offset``, fewer only at the end of the file. Loops because a remote file may return
-    parts.
-    """
+    """``length`` bytes from ``offset``, fewer only at the end. Loops because a remote file may return parts."""
     file.seek(offset)
     parts = []
     while length > 0 and (part := file.read(length)):
@@ -143,7 +137,7 @@ def read_members(directory: Directory, *, max_members: int) -> list[Member]:
 
 
 def too_many_files(max_members: int) -> Invalid:
-    return Invalid("too-many-files", f"The zip lists more than {max_members:,} files.")
+    return Invalid("too-many-files", f"The zip contains more than {max_members:,} files.")
 
 
 def _damaged(how: str) -> Invalid:

@@ -44,9 +44,7 @@ def count_phrase(faults: Sequence[object], total: int) -> str:
 def sound_images(
     labels: Sequence[str], outcomes: Iterable[tuple[int, Result | MemberError]]
 ) -> Iterator[tuple[int, Result]]:
-    """The usable images, by index in ``labels``; raises ``Invalid`` (``bad-images``) after the last one if others are
-    faulty.
-    """
+    """Yield the usable images by index in ``labels``. Then raise ``Invalid`` (``bad-images``) if others are faulty."""
     wrong: dict[int, MemberError] = {}
     for index, outcome in outcomes:
         if isinstance(outcome, MemberError):

@@ -30,7 +30,6 @@ def is_junk(path: str) -> bool:
 
 
 def ignored_sentence(names: Sequence[str]) -> str | None:
-    """The sentence about ignored files for the uploader; None if there are none."""
     if not names:
         return None
     return f"{len(names):,} file{' was' if len(names) == 1 else 's were'} ignored: {printable_list(names)}."
@@ -54,7 +53,6 @@ class ImageSpec:
     size: int
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` unless both are positive."""
         if self.count < 1 or self.size < 1:
             raise ValueError(f"an image spec needs a positive count and size, not {self.count} and {self.size}")
 
@@ -95,9 +93,7 @@ class ImageSpec:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The images of a zip in canonical order (member names sorted by their UTF-8 bytes), and a sentence about ignored
-    files.
-    """
+    """The images of a zip, sorted by the UTF-8 bytes of their names, and a sentence about ignored files."""
 
     members: tuple[Member, ...]
     ignored: str | None = None
@@ -148,9 +144,7 @@ def images_in(directory: Directory, spec: ImageSpec) -> Listing:
 
 
 def canonical_members(members: Sequence[Member]) -> tuple[list[Member], str | None]:
-    """The members that count, in canonical order, without folders and junk files; and a sentence about the junk
-    files.
-    """
+    """The members that count, in canonical order, and a sentence about the junk files. Omits folders."""
     files = sorted((m for m in members if _parts(m) and not m.name.endswith("/")), key=lambda m: m.name.encode())
     return [m for m in files if not is_junk(m.name)], ignored_sentence([m.label for m in files if is_junk(m.name)])
 
@@ -178,19 +172,19 @@ def _refuse_metadata(members: Sequence[Member], everything: Sequence[Member], sp
     large = [(label, f"has {_kilobytes(size - spec.pixel_bytes)}") for label, size in sizes if size > spec.member_bytes]
     if large:
         most = f"{(spec.member_bytes - spec.pixel_bytes) // 1000:,} KB"
-        message = f"Images have too much metadata: at most {most} in one image. {STRIP_METADATA}"
+        message = f"Images have too much metadata; one image can have at most {most}. {STRIP_METADATA}"
         raise faulty_members_error("too-much-metadata", message, large)
     if sum(m.size for m in everything) <= spec.total_bytes:
         return
     images = sum(size for _, size in sizes)
     if images > spec.total_bytes:
         average, most = _kilobytes(images // spec.count - spec.pixel_bytes), f"{spec.metadata_bytes // 1000:,} KB"
-        message = f"The images have too much metadata: {average} per image, at most {most}. {STRIP_METADATA}"
+        message = f"The images have too much metadata: {average} per image; the limit is {most}. {STRIP_METADATA}"
     else:
         ignored = sum(m.size for m in everything) - images
         message = (
-            f"The zip has {_kilobytes(ignored)} in files that are not images of the entry, more than their "
-            "metadata may take. Create the zip again without them."
+            f"The zip has {_kilobytes(ignored)} in files that are not images. That is too much: create the zip again "
+            "without them."
         )
     raise Invalid("too-much-metadata", message)
 

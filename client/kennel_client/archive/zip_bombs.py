@@ -13,9 +13,7 @@ MIN_PACKED_BYTES = 60
 
 
 def refuse_bombs(members: Sequence[Member], *, image_bytes: int) -> None:
-    """Raise ``Invalid("zip-bomb")`` if members are packed more tightly than uncompressed PNGs of one flat colour, with
-    ``image_bytes`` of pixels each.
-    """
+    """Raise ``Invalid("zip-bomb")`` if members are packed more tightly than flat PNGs of ``image_bytes`` of pixels."""
     limit = max(MIN_RATIO_LIMIT, image_bytes // (image_bytes // DEFLATE_RATIO + MIN_PACKED_BYTES))
     unpacked, packed = sum(m.size for m in members), sum(m.compressed for m in members)
     if unpacked > limit * packed:
@@ -30,7 +28,7 @@ def refuse_large_members(members: Sequence[Member], *, member_bytes: int, total_
     sizes = [(m.label, max(m.size, m.compressed)) for m in members]
     huge = [(label, f"would take {size:,} bytes") for label, size in sizes if size > member_bytes]
     if huge:
-        raise faulty_members_error("zip-bomb", f"No image here can need more than {member_bytes:,} bytes.", huge)
+        raise faulty_members_error("zip-bomb", f"An image can use at most {member_bytes:,} bytes.", huge)
     unpacked = sum(m.size for m in members)
     if unpacked > total_bytes:
         message = f"The images would unpack to {unpacked:,} bytes; the limit is {total_bytes:,}."

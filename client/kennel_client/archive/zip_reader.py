@@ -150,9 +150,7 @@ def _read_run(file: BinaryIO, members: Sequence[Member], run: Sequence[int]) -> 
 def _bounded_map(
     pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterator[Item], *, ahead: int
 ) -> Iterator[Result]:
-    """``map`` in the pool, in order, with at most ``ahead`` items waiting; ``pool.map`` would submit all items
-    first.
-    """
+    """``map`` in the pool, in order, with at most ``ahead`` items waiting; ``pool.map`` would submit all of them."""
     waiting: deque[Future[Result]] = deque()
     for item in items:
         waiting.append(pool.submit(work, item))

@@ -1,6 +1,4 @@
-"""``kennel login``, ``logout``, ``my-data`` and ``delete-account``; the token is in a file that only its owner can
-read.
-"""
+"""``kennel login``, ``logout``, ``my-data`` and ``delete-account``."""
 
 import json
 import os
@@ -25,19 +23,19 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @app.command()
 def login(
-    url: Annotated[str, typer.Option(envvar="KENNEL_URL", help="The service's URL. Default: asks for it.")] = "",
+    url: Annotated[str, typer.Option(envvar="KENNEL_URL", help="The service's URL. Default: ask for it.")] = "",
     token_stdin: Annotated[
         bool, typer.Option("--token-stdin", help="Read the token from standard input, for scripts.")
     ] = False,
     organize: Annotated[
         bool,
-        typer.Option("--organize", help="Ask for the scope organize as well, for `kennel admin`, if your role has it."),
+        typer.Option("--organize", help="Also request the scope organize, which `kennel admin` needs."),
     ] = False,
 ) -> None:
     """Sign in on this machine with an API token, or with your password, which creates a token.
 
-    The command asks for secrets or reads the token with --token-stdin; never put them on the command line. It stores
-    the token in a file that only you can read. KENNEL_URL and KENNEL_TOKEN take precedence over that file.
+    The command asks for the token or password, so you never put them on the command line. It stores the token in a file
+    that only you can read. KENNEL_URL and KENNEL_TOKEN take precedence over that file.
     """
     if not url:
         url = DEFAULT_URL if token_stdin else typer.prompt("URL of the service", default=DEFAULT_URL, err=True)
@@ -56,9 +54,9 @@ def _address(url: str) -> str:
         url = f"https://{url}"
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise typer.BadParameter(f"{url} is not an http(s) address.")
+        raise typer.BadParameter(f"{url} is not an http or https URL.")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        err.print(f"Warning: {url} is not encrypted; others on the network can read your token.", markup=False)
+        err.print(f"Warning: {url} does not use encryption; others on the network can read your token.", markup=False)
     return url.rstrip("/")
 
 
@@ -77,7 +75,10 @@ def _login_by_token(url: str, token: str, scopes: list[str]) -> Login:
         me = client.get("/me")
     missing = sorted(set(scopes) - set(me["scopes"]))
     if missing:
-        err.print(f"This token lacks the scope {' and '.join(missing)}: some commands will be refused.", markup=False)
+        err.print(
+            f"This token lacks the scope {' and '.join(missing)}, so the service will refuse some commands.",
+            markup=False,
+        )
     return Login(url, token.strip(), me["handle"])
 
 
@@ -105,7 +106,7 @@ def open_session(client: ApiClient, name: str, password: str) -> dict[str, str]:
 
 @app.command()
 def logout() -> None:
-    """Delete the stored token; revoke it if `kennel login` created it."""
+    """Delete the stored token, and revoke it if `kennel login` created it."""
     saved = saved_login()
     delete_login()
     if saved is None:
@@ -122,7 +123,7 @@ def _revoke(saved: Login) -> None:
             client.send("DELETE", f"/tokens/{saved.token_id}")
     except Refused as refusal:
         if refusal.slug not in {"bad-token", "no-token-here"}:
-            err.print(f"The token could not be revoked; revoke it at {saved.url}/account. {refusal}", markup=False)
+            err.print(f"The token could not be revoked: {refusal} Revoke it at {saved.url}/account.", markup=False)
 
 
 @app.command()
@@ -141,14 +142,17 @@ def my_data(
             output.write_text(document + "\n", encoding="utf-8")
         except OSError as error:
             raise Unreadable(f"{output} cannot be written: {error.strerror}.") from None
-    print(f"Your data is in {output}.")
+    print(f"Your data was written to {output}.")
 
 
 @app.command()
 def delete_account() -> None:
-    """Delete your account permanently, with your password. Your entries stay under a pseudonym."""
+    """Permanently delete your account. Your submissions remain under a pseudonym.
+
+    The command asks for your handle and password.
+    """
     login = current_login()
-    handle = typer.prompt(f"To delete the account at {login.url} permanently, enter its handle", err=True)
+    handle = typer.prompt(f"To permanently delete your account at {login.url}, enter its handle", err=True)
     password = typer.prompt("Password", hide_input=True, err=True)
     with ApiClient(login.url) as client:
         headers = open_session(client, handle, password)

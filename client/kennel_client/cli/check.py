@@ -1,21 +1,15 @@
-"""``kennel check``: the service's check of a zip on the participant's machine, with objections that reviewers may
-raise.
-"""
+"""``kennel check``: the service's check of a zip, and objections to its images, on the participant's machine."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kennel_client.api import open_file, segment
 from kennel_client.archive.listing import ImageSpec
-from kennel_client.archive.objections import Objection, PixelHash, objections_to
-from kennel_client.archive.zip_check import ZipCheck, check_zip, has_pillow
-from kennel_client.cli import tables
+from kennel_client.archive.objections import PixelHash, objections_to
+from kennel_client.archive.zip_check import check_zip, has_pillow
 from kennel_client.cli.connection import err, open_client
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import Answer, answers
@@ -29,23 +23,25 @@ app = typer.Typer()
 @answers(app)
 def check(
     submission: Annotated[Path, typer.Argument(help="The zip to check.")],
-    count: Annotated[int, typer.Option(min=1, help="How many images the competition requires.")] = 10_000,
+    count: Annotated[int, typer.Option(min=1, help="Number of images that the competition requires.")] = 10_000,
     size: Annotated[int, typer.Option(min=1, help="Width and height of the images in pixels.")] = 64,
     competition: Annotated[
-        str | None, typer.Option(help="Ask the service for the count and size of this competition.")
+        str | None, typer.Option(help="Ask the service for the count and size that this competition requires.")
     ] = None,
     train: Annotated[
-        Path | None, typer.Option(help="The zip of training images; also report copies of them. Needs Pillow.")
+        Path | None, typer.Option(help="A zip of training images. Also reports copies of them; needs Pillow.")
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 also for duplicates and training images. Needs Pillow.")
+        bool,
+        typer.Option(
+            "--strict", help="Also exit with status 1 for duplicates and copies of training images. Needs Pillow."
+        ),
     ] = False,
 ) -> Answer:
-    """Check a zip as the service would, without uploading it. Exits 0 if it is valid; otherwise lists the faults and
-    exits 1.
+    """Check a zip as the service would, without uploading it. If it has faults, list them and exit with status 1.
 
-    Decodes pixels if Pillow is installed; otherwise checks everything else. With Pillow it also reports duplicate
-    images, and with --train training images.
+    If Pillow is installed, the command also decodes the pixels and reports duplicate images and, with --train, copies
+    of training images.
     """
     spec = ImageSpec(count=count, size=size)
     if competition is not None:
@@ -54,7 +50,7 @@ def check(
         spec = ImageSpec(count=view["image_count"], size=view["image_size"])
     with open_file(submission) as file, show_progress(err) as progress, naming(submission):
         if (strict or train is not None) and not has_pillow():
-            raise Unreadable("--strict and --train compare pixels, which needs Pillow: pip install pillow")
+            raise Unreadable("--strict and --train compare pixels, which needs Pillow. Run: pip install pillow")
         checked = check_zip(file, spec, to_share_callback(progress))
         training = [] if train is None else _training_hashes(train, spec.size, progress)
         objections = objections_to(checked.pixel_hashes, training)
@@ -66,8 +62,9 @@ def check(
         "ignored": checked.ignored,
         "objections": [asdict(objection) for objection in objections],
     }
-    show = partial(_print_check, submission=submission, checked=checked, objections=objections)
-    return Answer(document, show, ExitCode.FAULTY if strict and objections else ExitCode.DONE)
+    lines = [f"{submission}: {checked}.", checked.ignored or "", *(objection.sentence for objection in objections)]
+    text = "\n".join(filter(None, lines))
+    return Answer(document, text, ExitCode.FAULTY if strict and objections else ExitCode.DONE)
 
 
 def _training_hashes(path: Path, size: int, progress: StageProgress) -> list[PixelHash]:
@@ -78,11 +75,3 @@ def _training_hashes(path: Path, size: int, progress: StageProgress) -> list[Pix
             return training_hashes(file, size, lambda done, total: progress(COMPARING, done / total))
     except Invalid as error:
         raise Unreadable(f"{path}: {error.message}") from None
-
-
-def _print_check(out: Console, submission: Path, checked: ZipCheck, *, objections: Sequence[Objection]) -> None:
-    tables.print_text(out, f"{submission}: {checked}.")
-    if checked.ignored:
-        tables.print_text(out, checked.ignored)
-    for objection in objections:
-        tables.print_text(out, objection.sentence)

@@ -36,7 +36,7 @@ def rules(
     competition: Slug,
     accept: Annotated[bool, typer.Option("--accept", help="Accept the rules in their current version.")] = False,
 ) -> Answer:
-    """Show the rules of a competition, or accept them."""
+    """Show or accept the rules of a competition."""
     with open_client(needs_token=accept) as client:
         details = client.get(f"/competitions/{segment(competition)}")
         if accept:
@@ -61,17 +61,18 @@ def accepts_rules(client: ApiClient, slug: str) -> bool:
 @app.command()
 def leaderboard(
     competition: Slug,
-    private: Annotated[bool, typer.Option("--private", help="The final board, once it is published.")] = False,
-    late: Annotated[bool, typer.Option("--late", help="The board of entries after the close.")] = False,
-    search: Annotated[str, typer.Option(help="Only teams with this text in their name.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="How many places to show.")] = 50,
+    private: Annotated[bool, typer.Option("--private", help="Show the final board, once it is published.")] = False,
+    late: Annotated[bool, typer.Option("--late", help="Show the board of submissions after the deadline.")] = False,
+    search: Annotated[str, typer.Option(help="Only teams whose name contains this text.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Number of ranks to show.")] = 50,
     column: Annotated[
-        list[str] | None, typer.Option(help="Also print this number next to the ranked ones; CSV and JSON have all.")
+        list[str] | None,
+        typer.Option(help="Also show this metric. CSV and JSON output contains all metrics."),
     ] = None,
     as_json: AsJson = False,
     form: AsFormat = None,
 ) -> None:
-    """Show a competition's board; as CSV with every place."""
+    """Show a competition's board. CSV output contains all ranks."""
     form = choose_format(form, as_json=as_json)
     with reported_errors(as_json=form == "json"), open_client(needs_token=False) as client:
         if form == "csv":
@@ -82,8 +83,8 @@ def leaderboard(
         board = client.run(board_view(competition, private=private, late=late, search=search, limit=limit))
     shown = [track["name"] for track in board["shown_tracks"]]
     if unknown := [name for name in column or () if name not in shown]:
-        has = f"its numbers are {', '.join(shown)}" if shown else "it has none"
-        raise typer.BadParameter(f"This board has no number {', '.join(unknown)}; {has}.", param_hint="--column")
+        message = f"This board has no metric {', '.join(unknown)}. Available: {', '.join(shown) or 'none'}."
+        raise typer.BadParameter(message, param_hint="--column")
     printed = partial(tables.print_board, view=board, shown=column or ())
     tables.print_answer(board, printed, as_json=form == "json")
 
@@ -101,12 +102,12 @@ def _matching_csv_rows(text: str, search: str) -> str:
 @answers(app, **IDS)
 def pick(
     competition: Slug,
-    submissions: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The entries to pick.")] = None,
+    submissions: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The submissions to pick.")] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Clear the picks.")] = False,
 ) -> Answer:
-    """Pick the entries that decide your team's final rank; without IDs, show the picks."""
+    """Pick the submissions that decide your team's final rank. Without IDs, show the current picks."""
     if clear and submissions:
-        raise typer.BadParameter("--clear takes no entry IDs.")
+        raise typer.BadParameter("--clear cannot be combined with submission IDs.")
     path = f"/competitions/{segment(competition)}/picks"
     with open_client() as client:
         changed = clear or bool(submissions)

@@ -25,42 +25,35 @@ HINTS = {
     "no-token": SIGN_IN_HINT,
     "bad-token": SIGN_IN_HINT,
     "wrong-scope": "Create a token with the scopes read and submit on the page /account, then run `kennel login`.",
-    "rules-not-accepted": "`kennel rules COMPETITION` shows the rules; add --accept to accept them.",
-    "pending-limit": "`kennel status` shows your entries.",
+    "rules-not-accepted": "Run `kennel rules COMPETITION` to read the rules; add --accept to accept them.",
+    "pending-limit": "Run `kennel status` to see your submissions.",
     "not-invited": "Ask the organizers of the competition to invite you by handle or mail address.",
-    "no-competition": "`kennel competitions` lists the competitions.",
+    "no-competition": "Run `kennel competitions` to list the competitions.",
 }
 """Hints how to fix a problem, by its slug."""
 
 
-translations: list[Callable[[Exception], KennelError | None]] = []
+def unreadable_file(error: Exception) -> Unreadable | None:
+    if isinstance(error, OSError) and error.filename is not None:
+        return Unreadable(f"{error.filename}: {error.strerror}.")
+    return None
+
+
+translations: list[Callable[[Exception], Refused | KennelError | None]] = [unreadable_file]
 """Translate other errors into errors for people; the server's commands add those of the database and queue server."""
 
 
 @contextmanager
-def translated_errors() -> Iterator[None]:
-    """Replace an error in the block with the ``KennelError`` that one of the ``translations`` returns for it."""
+def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
+    """After an error in the block, print it (with ``as_json`` as JSON) and end the command with its exit status."""
     try:
         yield
     except Exception as error:
-        for translate in translations:
-            known = translate(error)
-            if known is not None:
-                raise known from None
-        raise
-
-
-@contextmanager
-def reported_errors(*, as_json: bool = False, uploading: bool = False) -> Iterator[None]:
-    """End the command with an exit status after an error in the block; print it on standard error, or on standard
-    output with ``as_json``.
-    """
-    try:
-        with unreadable_files(), translated_errors():
-            yield
-    except (Refused, KennelError) as error:
-        print_error(error, err, as_json=as_json, hint=hint_for(error))
-        raise typer.Exit(choose_exit_code(error, uploading=uploading)) from None
+        known = next(filter(None, (translate(error) for translate in translations)), error)
+        if not isinstance(known, Refused | KennelError):
+            raise
+        print_error(known, err, as_json=as_json, hint=hint_for(known))
+        raise typer.Exit(choose_exit_code(known, uploading=uploading)) from None
 
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
@@ -97,19 +90,7 @@ def exit_on_error() -> Iterator[None]:
         sys.exit(end.exit_code)
 
 
-@contextmanager
-def unreadable_files() -> Iterator[None]:
-    """Turn the system's errors about files in the block into ``Unreadable``."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            raise
-        raise Unreadable(f"{error.filename}: {error.strerror}.") from None
-
-
 def open_client(*, needs_token: bool = True) -> ApiClient:
-    """A client with the login from the environment, else from ``kennel login``."""
     login = current_login()
     if needs_token:
         require_token(login)
@@ -161,7 +142,6 @@ def interruptible(message: str) -> Iterator[None]:
 
 
 def hint_for(error: Refused | KennelError) -> str:
-    """A hint how to fix an error; empty if the client has none."""
     if not isinstance(error, Refused):
         return ""
     wait = f"Try again in {format_duration(error.retry_after)}." if error.retry_after else ""

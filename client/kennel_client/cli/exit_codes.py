@@ -23,16 +23,18 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODE_TEXTS = {
-    ExitCode.DONE: "done; with --watch, the entry is scored",
+    ExitCode.DONE: "done; with --watch, the submission is scored",
     ExitCode.FAULTY: (
-        "the zip has faults; the entry was rejected, cancelled or failed; or another error on this machine"
+        "the zip has faults; the submission was rejected, cancelled or failed; or another error on this machine"
     ),
     ExitCode.USAGE: "wrong arguments, or an unreadable file",
-    ExitCode.REFUSED: "the service refused the request: closed, rules not accepted, unknown competition, no permission",
+    ExitCode.REFUSED: (
+        "the service refused the request: competition closed or unknown, rules not accepted, or no permission"
+    ),
     ExitCode.SIGN_IN: "no token, an unknown token, or a token without the required scope",
     ExitCode.LIMIT: "a limit is reached; try again later",
     ExitCode.NO_ANSWER: "no response from the service, or an error in it",
-    ExitCode.INTERRUPTED: "stopped with Ctrl-C; entries and uploads are not affected",
+    ExitCode.INTERRUPTED: "stopped with Ctrl-C; submissions and uploads are not affected",
 }
 
 
@@ -41,7 +43,6 @@ LOCAL_FILE_SLUGS = frozenset({"unreadable", "no-folder"})
 
 
 def exit_codes_help() -> str:
-    """All statuses, one per paragraph, for ``--help``."""
     return "Exit status\n\n" + "\n\n".join(f"{status.value}: {meaning}" for status, meaning in EXIT_CODE_TEXTS.items())
 
 
@@ -61,7 +62,6 @@ def choose_exit_code(error: Refused | KennelError, *, uploading: bool = False) -
 
 
 def format_error(error: Refused | KennelError) -> str:
-    """An error as text, with its first ten faults."""
     if isinstance(error, KennelError):
         return "\n  - ".join([error.message, *error.faults[:10]])
     return str(error)

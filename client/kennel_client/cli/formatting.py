@@ -1,6 +1,4 @@
-"""Format times and numbers; make other people's text safe for terminals and CSV cells; print characters that the
-terminal lacks.
-"""
+"""Format times and numbers, and make other people's text safe for terminals and CSV cells."""
 
 import sys
 import unicodedata
@@ -28,10 +26,13 @@ def terminal_safe_lines(text: str) -> str:
 
 
 def escape_formula(cell: str) -> str:
-    """Put a quote before a CSV cell that a spreadsheet would run as a formula; some spreadsheets also read full-width
-    signs.
-    """
+    """Put a quote before a CSV cell that a spreadsheet would run as a formula, also after a full-width sign."""
     return f"'{cell}" if cell.startswith(FORMULA_SIGNS) else cell
+
+
+def format_count(count: int, noun: str) -> str:
+    """Format a number of things as ``1 team`` or ``2,000 teams``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def format_time(iso: str | None) -> str:

@@ -10,9 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class ListedCommand(TyperCommand):
-    """A command as its group lists it, with the first paragraph of its help. ``load`` imports and returns the command
-    or group.
-    """
+    """A command as its group lists it. ``load`` imports and returns the command or group."""
 
     def __init__(
         self, name: str, text: str, load: Callable[[], Any], *, panel: str | None = None, hidden: bool = False

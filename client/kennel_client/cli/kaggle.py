@@ -32,7 +32,7 @@ KAGGLE_VARIABLES = (
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def kaggle(context: typer.Context) -> None:
-    """Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."""
+    """Run the official kaggle client against Kennel, for example `kennel kaggle competitions submit`."""
     login = current_login()
     run_kaggle(context.args, login.url, require_token(login))
 
@@ -40,10 +40,12 @@ def kaggle(context: typer.Context) -> None:
 def run_kaggle(arguments: Sequence[str], url: str, token: str) -> None:
     """Run the client's command line. Raises ``Refused`` if it is not installed or ``url`` does not know the token."""
     if any(importlib.util.find_spec(name) is None for name in ("kaggle", "kagglesdk")):
-        raise Refused(0, {"title": "The kaggle client is not installed: pip install kaggle six"})
+        raise Refused(0, {"title": "The kaggle client is not installed. Run: pip install kaggle six"})
     command = next((argument for argument in arguments if argument not in {"-W", "--no-warn"}), "--help")
     if command not in ALLOWED_COMMANDS:
-        raise Refused(0, {"title": f"Kennel does not support 'kaggle {command}'; try: kennel kaggle competitions list"})
+        raise Refused(
+            0, {"title": f"Kennel does not support `kaggle {command}`. Try `kennel kaggle competitions list`."}
+        )
     _require_valid_token(url, token)
     _isolate(user_config_path("kennel") / "kaggle", token)
     endpoints = import_module("kagglesdk.kaggle_env")
@@ -58,7 +60,7 @@ def _require_valid_token(url: str, token: str) -> None:
     """Raise ``Refused`` for an unknown token: the client's own message would send people to Kaggle."""
     with ApiClient(url) as client:
         if not client.post("/security.OAuthService/IntrospectToken", {"token": token})["active"]:
-            title = f"{url} does not know this token, or it was revoked."
+            title = f"{url} does not know this token; perhaps it was revoked."
             raise Refused(401, {"type": "urn:kennel:problem:bad-token", "title": title})
 
 

@@ -30,79 +30,80 @@ SERVER_ADMIN_COMMANDS = {
         "verify-backup",
     ),
 }
-"""Commands that only the server has, by noun of ``kennel admin``; the client lists them and explains how to install
-them.
-"""
+"""Commands that only the server has, by noun of ``kennel admin``. The client explains how to install them."""
 WITHOUT_A_SERVICE = frozenset({"recover", "score", "weights"})
 """The server's commands that need only the packages for computing."""
 COMMANDS = {
     "accounts": {
         "login": "Sign in on this machine with an API token, or with your password, which creates a token.",
-        "logout": "Delete the stored token; revoke it if `kennel login` created it.",
+        "logout": "Delete the stored token, and revoke it if `kennel login` created it.",
         "my-data": "Print the data that the service stores about you, as JSON.",
-        "delete-account": "Delete your account permanently, with your password. Your entries stay under a pseudonym.",
+        "delete-account": "Permanently delete your account. Your submissions remain under a pseudonym.",
     },
     "start": {
         "start": "Create a folder with the competition's data and a baseline that trains in a minute.",
     },
     "check": {
         "check": (
-            "Check a zip as the service would, without uploading it. Exits 0 if it is valid; otherwise lists the "
-            "faults and exits 1."
+            "Check a zip as the service would, without uploading it. If it has faults, list them and exit with status "
+            "1."
         ),
     },
     "submissions": {
-        "submit": "Submit an entry: check the zip, upload it, and with --watch follow the entry to its score.",
-        "status": "Show your team's newest entries, or one entry; with --watch, follow those in progress to the end.",
-        "cancel": "Cancel an entry before its scoring starts; it does not count.",
-        "generator": "Upload the generator of an entry as ONNX, or show the state and result of its audit.",
+        "submit": "Check a zip and upload it as a submission. With --watch, follow it until it is scored.",
+        "status": (
+            "Show your team's newest submissions, or one submission. With --watch, follow those in progress until they "
+            "finish."
+        ),
+        "cancel": "Cancel a submission before its scoring starts. It then does not count towards your daily limit.",
+        "generator": "Upload a submission's generator as an ONNX file, or show the state and result of its audit.",
     },
     "receipts": {
-        "receipt": "Print a receipt of an entry's scores as JSON, signed by the service, which anybody can verify.",
-        "verify": "Verify a receipt: exits 0 if the service that it names signed it unchanged, otherwise 1.",
+        "receipt": "Print a receipt of a submission's scores as JSON, signed so that anyone can verify it.",
+        "verify": "Verify that a receipt is unchanged and signed by the service it names. If not, exit with status 1.",
     },
     "competitions": {
         "competitions": "List the competitions.",
-        "rules": "Show the rules of a competition, or accept them.",
-        "leaderboard": "Show a competition's board; as CSV with every place.",
-        "pick": "Pick the entries that decide your team's final rank; without IDs, show the picks.",
+        "rules": "Show or accept the rules of a competition.",
+        "leaderboard": "Show a competition's board. CSV output contains all ranks.",
+        "pick": "Pick the submissions that decide your team's final rank. Without IDs, show the current picks.",
     },
 }
 """The commands of participants by module: names and first paragraphs of the help."""
 NOUNS = {
-    "account": ("accounts.app", "Accounts: list, suspend, sign out, invite."),
-    "allowlist": ("competitions.allowlist", "Allowlist of an invitation-only competition: list, invite, remove."),
-    "audit": ("audit_log.app", "The audit log; audits of entries' generators."),
-    "campaign": ("rescoring.app", "Rescoring campaigns: measure entries again, preview, switch."),
-    "competition": ("competitions.app", "Competitions: create, change, announce, publish, pause."),
-    "extractor": ("tuning.extractors", "The private track's extractor: show, compare others, choose."),
-    "file": ("competitions.files", "Data files for participants: list, offer, withdraw."),
-    "job": ("jobs.app", "Jobs of the workers: list unfinished jobs, restart failed jobs."),
-    "queue": ("jobs.queues", "Queues of jobs: pause, resume."),
-    "rating": ("insights.app", "Human ratings: list and start studies, invite raters, show means."),
-    "rebuttal": ("review.rebuttals", "Rebuttals of teams: list, answer."),
-    "reference": ("competitions.references", "Reference images: attach and prepare, show."),
-    "release": ("import_export.app", "Data releases: create, download, publish."),
-    "review": ("review.app", "The review queue: list, claim, show, review."),
-    "role": ("competitions.roles", "Organizers and reviewers of a competition: offer, accept, end."),
-    "ruling": ("review.rulings", "Rulings on entries: create, list, show what they would change."),
-    "shown-track": (
-        "tuning.shown_tracks",
-        "Shown tracks, which do not affect the ranking: list, add, remove, measure.",
+    "account": ("accounts.app", "List, suspend and sign out accounts, and invite people to sign up."),
+    "allowlist": (
+        "competitions.allowlist",
+        "List, invite and remove the people who may enter an invitation-only competition.",
     ),
-    "submission": ("submissions.app", "Entries: set labels, request code and download it."),
-    "team": ("teams.app", "Teams: list members, write, rule on all entries."),
-    "threshold": ("tuning.thresholds", "Tau of a track: preview, retune, undo, history."),
-    "worker": ("jobs.workers", "Workers: drain, resume."),
+    "audit": ("audit_log.app", "Show the audit log and the results of generator audits."),
+    "campaign": ("rescoring.app", "Measure submissions again in rescoring campaigns, and apply the results."),
+    "competition": ("competitions.app", "Create, update, announce, publish and pause competitions."),
+    "extractor": ("tuning.extractors", "Show the private track's extractor, compare it with others, and choose one."),
+    "file": ("competitions.files", "List, offer and withdraw data files for participants."),
+    "job": ("jobs.app", "Show unfinished jobs and restart failed ones."),
+    "queue": ("jobs.queues", "Pause and resume job queues."),
+    "rating": ("insights.app", "Start rating studies, invite raters, and show the mean ratings."),
+    "rebuttal": ("review.rebuttals", "List and answer the rebuttals of teams."),
+    "reference": ("competitions.references", "Attach and prepare reference images, and show the progress."),
+    "release": ("import_export.app", "Create, download and publish data releases."),
+    "review": ("review.app", "List, claim, show and review flagged submissions."),
+    "role": ("competitions.roles", "Offer, accept and end the roles of organizer and reviewer."),
+    "ruling": ("review.rulings", "Create and list rulings on submissions, and show what they would change."),
+    "shown-track": ("tuning.shown_tracks", "List, add, remove and measure shown tracks, which do not affect ranks."),
+    "submission": ("submissions.app", "Label submissions, and request and download their code."),
+    "team": ("teams.app", "List teams, send them messages, and rule on all submissions of a team."),
+    "threshold": ("tuning.thresholds", "Preview, choose and undo a track's tau, and list earlier choices."),
+    "worker": ("jobs.workers", "Drain and resume workers."),
 }
 """The nouns of ``kennel admin``: module, group in the module, and help."""
 PANEL = "Participate"
 """The heading of the participants' commands in the help."""
-INSTALLATION = "This installation: backup, restore, doctor, secrets, systemd units."
+INSTALLATION = "Back up, restore, check and configure this installation."
 ADMIN = (
-    "Commands for organizers and admins; sign in with `kennel login --organize`, or set KENNEL_URL and KENNEL_TOKEN."
+    "Commands for organizers and admins. Sign in with `kennel login --organize`, or set KENNEL_URL and KENNEL_TOKEN."
 )
-KAGGLE = "Run the official kaggle client against Kennel: kennel kaggle competitions submit ..."
+KAGGLE = "Run the official kaggle client against Kennel, for example `kennel kaggle competitions submit`."
 ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -141,11 +142,11 @@ def make_app(
     listed = [
         *others,
         *(
-            ListedCommand(name, text, partial(_command, module, name), panel=PANEL)
+            ListedCommand(name, text, partial(command_in, f"kennel_client.cli.{module}", name), panel=PANEL)
             for module, texts in COMMANDS.items()
             for name, text in texts.items()
         ),
-        ListedCommand("kaggle", KAGGLE, partial(_command, "kaggle", "kaggle")),
+        ListedCommand("kaggle", KAGGLE, partial(command_in, "kennel_client.cli.kaggle", "kaggle")),
         ListedCommand("admin", ADMIN, lambda: typer.main.get_group(make_admin(admin))),
     ]
     app = typer.Typer(
@@ -167,14 +168,9 @@ def make_app(
             bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
         ] = False,
     ) -> None:
-        """Score a competition of generative image models: commands for participants, organizers and the service."""
+        """Enter, organize and run competitions of generative image models."""
 
     return app
-
-
-def _command(module: str, name: str) -> TyperCommand:
-    command: TyperCommand = command_in(f"kennel_client.cli.{module}", name)
-    return command
 
 
 def client_app() -> typer.Typer:
@@ -193,8 +189,8 @@ def _missing_command(group: str, name: str) -> TyperCommand:
     def say() -> None:
         extras = "worker" if name in WITHOUT_A_SERVICE else "api,worker,standalone"
         raise Unreadable(
-            f"`{group} {name}` needs the server, and only the client is installed. Run in the folder of Kennel's "
-            f"sources: pip install ./client '.[{extras}]'"
+            f"`{group} {name}` needs the server, but only the client is installed. In the folder of Kennel's sources, "
+            f"run: pip install ./client '.[{extras}]'"
         )
 
     return TyperCommand(name, callback=say, hidden=True, add_help_option=False, context_settings=ANYTHING)

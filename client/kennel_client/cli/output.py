@@ -27,16 +27,14 @@ View = Mapping[str, Any]
 AdminClient: TypeAlias = "Admin[ApiClient]"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
-Slug = Annotated[
-    str, typer.Argument(metavar="COMPETITION", help="The competition's slug, as in `kennel competitions`.")
-]
-EntryId = Annotated[str, typer.Argument(metavar="ID", help="The entry's ID.")]
+Slug = Annotated[str, typer.Argument(metavar="COMPETITION", help="The competition's slug (see `kennel competitions`).")]
+SubmissionId = Annotated[str, typer.Argument(metavar="ID", help="The submission's ID.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output, and nothing else.")]
 Format = Literal["table", "csv", "json"]
-AsFormat = Annotated[Format | None, typer.Option("--format", help="Format of the list. Default: table.")]
-Watch = Annotated[bool, typer.Option("--watch", help="Follow it to the end; exit 1 unless it is scored.")]
+AsFormat = Annotated[Format | None, typer.Option("--format", help="Output format. Default: table.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Wait for the score. If there is none, exit with status 1.")]
 TeamReason = Annotated[str, typer.Option("--reason", help="Reason (shown to the team).")]
-Reason = Annotated[str, typer.Option(help="The reason, for the audit log.")]
+Reason = Annotated[str, typer.Option(help="Reason (recorded in the audit log).")]
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Answer:
 
     def print(self, form: Format) -> None:
         if form == "csv":
-            raise typer.BadParameter("This output is not a list: use --format table or json.")
+            raise typer.BadParameter("This output is not a list; use --format table or json.")
         tables.print_answer(self.document, self._show, as_json=form == "json")
 
     def _show(self, out: Console) -> None:
@@ -167,7 +165,7 @@ def answers(
 
 def choose_format(form: Format | None, *, as_json: bool) -> Format:
     if as_json and form not in {None, "json"}:
-        raise typer.BadParameter(f"--json and --format {form} exclude each other.")
+        raise typer.BadParameter(f"--json and --format {form} cannot be combined.")
     return "json" if as_json else form or "table"
 
 
@@ -176,12 +174,9 @@ def _option(name: str, annotation: Any, *, default: object) -> inspect.Parameter
 
 
 class IdCommand(TyperCommand):
-    """A command that takes entry IDs, which may begin with a hyphen: ``-h`` asks for help, an ID that contains an h
-    does not.
-    """
+    """A command that takes submission IDs, which may begin with a hyphen: only ``-h`` itself asks for help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; only ``-h`` itself is ``--help``."""
         return super().parse_args(ctx, ["--help" if argument == "-h" else argument for argument in args])
 
 
@@ -189,4 +184,4 @@ IDS: dict[str, Any] = {
     "cls": IdCommand,
     "context_settings": {"ignore_unknown_options": True, "help_option_names": ["--help"]},
 }
-"""Typer settings for a command that takes entry IDs."""
+"""Typer settings for a command that takes submission IDs."""

@@ -21,8 +21,8 @@ app = typer.Typer()
 
 
 @answers(app, **IDS)
-def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="The scored entry's ID.")]) -> Answer:
-    """Print a receipt of an entry's scores as JSON, signed by the service, which anybody can verify."""
+def receipt(submission: Annotated[str, typer.Argument(metavar="ID", help="The ID of a scored submission.")]) -> Answer:
+    """Print a receipt of a submission's scores as JSON, signed so that anyone can verify it."""
     with open_client() as client:
         document = client.get(f"/submissions/{segment(submission)}/receipt")
     return Answer(document, partial(_print_document, document=document))
@@ -38,11 +38,11 @@ def verify(
     keys: Annotated[
         Path | None,
         typer.Option(
-            help=f"The service's public keys, to verify offline. Default: download them from its {KEYS_PATH}."
+            help=f"A file of the service's public keys, to verify offline. Default: the service's {KEYS_PATH}."
         ),
     ] = None,
 ) -> Answer:
-    """Verify a receipt: exits 0 if the service that it names signed it unchanged, otherwise 1."""
+    """Verify that a receipt is unchanged and signed by the service it names. If not, exit with status 1."""
     document = _read(file)
     issuer = read_issuer(document)
     key_set = _read(keys) if keys else _fetch_keys(issuer)
@@ -66,8 +66,8 @@ def _fetch_keys(issuer: str) -> Any:
 
 def _print_receipt(out: Console, receipt: dict[str, Any]) -> None:
     tables.print_text(out, f"Signed by {terminal_safe(receipt['issuer'])} at {format_time(receipt['issued_at'])}.")
-    entry = f"Entry {receipt['submission']} of {receipt['team']} in {receipt['title']} ({receipt['phase']})"
-    tables.print_text(out, terminal_safe(entry))
+    subject = f"Submission {receipt['submission']} of {receipt['team']} in {receipt['title']} ({receipt['phase']})"
+    tables.print_text(out, terminal_safe(subject))
     columns = {"track": "left", "MiFID": "right", "FID": "right", "distance": "right", "rank": "right"}
     rows = [
         (

@@ -21,14 +21,14 @@ from kennel_client.progress import DOWNLOADING, show_progress
 app = typer.Typer()
 KIT = files("kennel_client.starter_kit")
 TRAIN = "train.zip"
-INTERRUPTED_MESSAGE = "Stopped. Downloaded files are kept: run the same command again to continue."
+INTERRUPTED_MESSAGE = "Stopped. Downloaded files are kept; run the same command again to continue."
 
 
 @answers(app)
 def start(
     competition: Slug,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[FOLDER]", help="The new folder. Default: the competition's slug.")
+        Path | None, typer.Argument(metavar="[FOLDER]", help="The folder to create. Default: the competition's slug.")
     ] = None,
     as_json: bool = False,
 ) -> Answer:
@@ -51,10 +51,10 @@ def start(
                 )
         _write_kit(target, view, client.url)
     names = [file["name"] for file in offered]
-    lines = [f"{target} is ready. Continue with {target / 'README.md'}."]
+    lines = [f"{target} is ready. Next, read {target / 'README.md'}."]
     if TRAIN not in names:
         lines.insert(
-            0, f"{view['slug']} offers no {TRAIN}: run `python baseline.py --train FILE` with your own images."
+            0, f"{view['slug']} does not offer {TRAIN}. To use your own images, run `python baseline.py --train FILE`."
         )
     document = {"competition": view["slug"], "folder": str(target.absolute()), "data": names}
     return Answer(document, "\n".join(lines))
@@ -105,8 +105,10 @@ def download(
     """Download a data file of a competition unless it exists; continue an interrupted download. ``progress`` gets the
     share done. Raises the errors of ``ArrivingFile``.
     """
-    if _has_hash(target, file["sha256"]):
-        return
+    if target.exists():
+        with target.open("rb") as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() == file["sha256"]:
+                return
     path = f"/competitions/{segment(slug)}/data/{segment(file['name'])}"
     headers = {"Accept-Encoding": "identity"}
     with ArrivingFile(target, file["sha256"], resumed=True) as out:
@@ -118,10 +120,3 @@ def download(
             for chunk in answer.iter_bytes():
                 out.write(chunk)
                 progress(out.arrived / file["bytes"])
-
-
-def _has_hash(path: Path, sha256: str) -> bool:
-    if not path.exists():
-        return False
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest() == sha256

@@ -1,4 +1,4 @@
-"""``kennel submit``, ``status``, ``cancel`` and ``generator``: a team's entries."""
+"""``kennel submit``, ``status``, ``cancel`` and ``generator``: a team's submissions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,21 +13,21 @@ from rich.markup import escape
 from kennel_client.api import ApiClient, open_file, segment
 from kennel_client.cli import tables
 from kennel_client.cli.competitions import accepts_rules
-from kennel_client.cli.connection import err, interruptible, open_client, reported_errors, say
+from kennel_client.cli.connection import err, interruptible, open_client, reported_errors, say, saying
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.formatting import format_duration
-from kennel_client.cli.output import IDS, Answer, Listing, Slug, Watch, answers, columns
+from kennel_client.cli.output import IDS, Answer, Listing, Slug, SubmissionId, Watch, answers, columns
 from kennel_client.errors import Refused, naming
 from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
 from kennel_client.results import FINISHED, UNSUCCESSFUL
-from kennel_client.resumable import ResumableUpload, Waiting, open_resumable_upload
+from kennel_client.resumable import ResumableUpload, open_resumable_upload
 from kennel_client.submit import begin_upload, finish_upload
 from kennel_client.waiting import State, follow
 
 
 def event_text(state: State) -> str:
-    """An entry's state as a line: ``queued (position 3, about 4 min)``, ``scoring: features 62 %``."""
+    """A submission's state as a line: ``queued (position 3, about 4 min)``, ``scoring: features 62 %``."""
     if state["stage_in_words"]:
         share = "" if state["fraction"] is None else f" {100 * state['fraction']:.0f} %"
         return f"{state['status']}: {state['stage_in_words']}{share}"
@@ -40,9 +40,7 @@ def event_text(state: State) -> str:
 
 @contextmanager
 def _shown_states() -> Iterator[Callable[[State], None]]:
-    """Show an entry's states on standard error: one updated line on a terminal; elsewhere a line per status, stage and
-    queue position.
-    """
+    """Show states on standard error: one updated line on a terminal, else a line per status, stage and position."""
     if err.is_terminal:
         with err.status("following") as status:
             yield lambda state: status.update(escape(event_text(state)))
@@ -61,7 +59,7 @@ def _shown_states() -> Iterator[Callable[[State], None]]:
 
 app = typer.Typer()
 MAX_SHOWN = 50
-INTERRUPTED_MESSAGE = "Stopped. The upload is kept for a day: run the same command again to continue."
+INTERRUPTED_MESSAGE = "Stopped. The upload is kept for a day; run the same command again to continue."
 
 
 @answers(app)
@@ -75,10 +73,9 @@ def submit(
     ] = True,
     as_json: bool = False,
 ) -> Answer:
-    """Submit an entry: check the zip, upload it, and with --watch follow the entry to its score.
+    """Check a zip and upload it as a submission. With --watch, follow it until it is scored.
 
-    Uploads resume automatically after a lost connection. If the command was stopped, run it again: it continues where
-    it stopped.
+    Uploads resume automatically after a lost connection. If the command was stopped, run it again to continue.
     """
     with reported_errors(as_json=as_json, uploading=True), open_client() as client, open_file(file) as content:
         resumable = open_resumable_upload(
@@ -104,31 +101,23 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
             raise
         upload = client.run(begin_upload(resumable))
     if upload["offset"] > 0:
-        err.print(f"Continuing an earlier upload: {upload['offset'] / upload['length']:.0%} is uploaded.")
+        err.print(f"Continuing an earlier upload; {upload['offset'] / upload['length']:.0%} has arrived.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
         return client.run(
-            finish_upload(resumable, upload, content, progress=progress, check=check, waiting=_printed_once())
+            finish_upload(resumable, upload, content, progress=progress, check=check, waiting=saying(_retry_text))
         )
 
 
-def _printed_once() -> Waiting:
-    """Print each reason for a pause of the upload once, also after repeated attempts."""
-    printed = set()
-
-    def waiting(reason: str) -> None:
-        if reason not in printed:
-            printed.add(reason)
-            say(f"{reason} Trying again.")
-
-    return waiting
+def _retry_text(reason: str) -> str:
+    return f"{reason} Trying again."
 
 
 def _accepted_text(client: ApiClient, resumable: ResumableUpload, view: dict[str, Any], *, watch: bool) -> str:
     submission = view["id"]
-    lines = [f"{resumable.pending.file_name} is entry {submission}: {client.url}/submissions/{submission}"]
+    lines = [f"{resumable.pending.file_name} is submission {submission}: {client.url}/submissions/{submission}"]
     if view.get("ignored"):
         lines.append(view["ignored"])
-    with suppress(Refused):  # the entry is accepted; the quota is only extra information
+    with suppress(Refused):  # the submission is accepted; the quota is only extra information
         lines.append(tables.quota_text(client.get(f"/competitions/{segment(resumable.pending.slug)}/limits")))
     if not watch:
         lines.append(f"Run `kennel status {submission} --watch` to follow it.")
@@ -136,9 +125,7 @@ def _accepted_text(client: ApiClient, resumable: ResumableUpload, view: dict[str
 
 
 def _follow(client: ApiClient, submission: str) -> None:
-    message = (
-        f"Scoring continues without this command; run `kennel status {submission} --watch` to follow the entry again."
-    )
+    message = f"Scoring continues without this command; run `kennel status {submission} --watch` to follow it again."
     with interruptible(message), _shown_states() as show:
         client.run(follow(submission, show, say))
 
@@ -157,12 +144,14 @@ def _choose_exit_code(*views: dict[str, Any]) -> ExitCode:
 @answers(app, **IDS)
 def status(
     submission: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="The entry's ID. Default: all entries.")
+        str | None, typer.Argument(metavar="[ID]", help="The submission's ID. Default: all submissions.")
     ] = None,
-    competition: Annotated[str | None, typer.Option(help="Only entries of this competition.")] = None,
+    competition: Annotated[str | None, typer.Option(help="Only submissions to this competition.")] = None,
     watch: Watch = False,
 ) -> Answer | Listing:
-    """Show your team's newest entries, or one entry; with --watch, follow those in progress to the end."""
+    """Show your team's newest submissions, or one submission. With --watch, follow those in progress until they
+    finish.
+    """
     with open_client() as client:
         if submission is not None:
             if watch:
@@ -181,7 +170,7 @@ def status(
         "accepted": lambda view: view["accepted_at"],
         "file": lambda view: " · ".join(filter(None, (view["file_name"], view["note"]))),
     }
-    return Listing(views, shown, "There are no entries yet.", exit_code)
+    return Listing(views, shown, "There are no submissions yet. Run `kennel submit` to create one.", exit_code)
 
 
 def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[str, Any]]:
@@ -196,8 +185,8 @@ def _own_submissions(client: ApiClient, competition: str | None) -> list[dict[st
 
 
 @answers(app, **IDS)
-def cancel(submission: Annotated[str, typer.Argument(metavar="ID")]) -> Answer:
-    """Cancel an entry before its scoring starts; it does not count."""
+def cancel(submission: SubmissionId) -> Answer:
+    """Cancel a submission before its scoring starts. It then does not count towards your daily limit."""
     with open_client() as client:
         view = client.post(f"/submissions/{segment(submission)}/cancel")
         return replace(_answer(client, view), exit_code=ExitCode.DONE)
@@ -205,19 +194,21 @@ def cancel(submission: Annotated[str, typer.Argument(metavar="ID")]) -> Answer:
 
 @answers(app, **IDS)
 def generator(
-    submission: Annotated[str, typer.Argument(metavar="ID", help="The ID of the entry that it generated.")],
+    submission: Annotated[str, typer.Argument(metavar="ID", help="ID of the submission whose images it generated.")],
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="The ONNX file. Default: show the state and result.")
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="The ONNX file. Default: show the state and result of the audit."),
     ] = None,
-    latent: Annotated[int | None, typer.Option(min=1, help="Length of a latent vector.")] = None,
+    latent: Annotated[int | None, typer.Option(min=1, help="The latent dimension; required with FILE.")] = None,
     distribution: Annotated[
-        Literal["normal", "uniform"], typer.Option(help="Distribution of each component; uniform is on [-1, 1].")
+        Literal["normal", "uniform"],
+        typer.Option(help="Distribution of the latents: standard normal, or uniform on [-1, 1]."),
     ] = "normal",
     as_json: bool = False,
 ) -> Answer:
-    """Upload the generator of an entry as ONNX, or show the state and result of its audit."""
+    """Upload a submission's generator as an ONNX file, or show the state and result of its audit."""
     if (file is None) != (latent is None):
-        raise typer.BadParameter("Give FILE and --latent together.")
+        raise typer.BadParameter("FILE and --latent can only be used together.")
     path = f"/submissions/{segment(submission)}/generator"
     with reported_errors(as_json=as_json, uploading=file is not None), open_client() as client:
         if file is None:

@@ -1,4 +1,4 @@
-"""Entries, boards and competitions as tables and short texts on standard output."""
+"""Submissions, boards and competitions as tables and short texts on standard output."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kennel_client.cli.formatting import format_time, terminal_safe, terminal_safe_lines, utf8_output
+from kennel_client.cli.formatting import format_count, format_time, terminal_safe, terminal_safe_lines, utf8_output
 from kennel_client.results import format_number, significant
 
 View = dict[str, Any]
@@ -20,7 +20,6 @@ MAX_WIDTH = 1000
 
 
 def print_answer(document: Any, show: Callable[[Console], None], *, as_json: bool) -> None:
-    """Print a command's output as JSON, or as text with ``show``."""
     if as_json:
         print(json.dumps(document), file=utf8_output())
     else:
@@ -48,7 +47,7 @@ def print_prose(out: Console, text: str) -> None:
 
 
 def status_text(view: View) -> str:
-    """An entry's status, with its queue position while it waits and its progress while it runs."""
+    """A submission's status, with its queue position while it waits and its progress while it runs."""
     if view["queue_position"]:
         paused = ", scoring is paused" if view.get("paused") else ""
         return f"{view['status']} (position {view['queue_position']}{paused})"
@@ -65,7 +64,6 @@ def score_text(view: View) -> str:
 
 
 def print_submission(out: Console, view: View, page: str) -> None:
-    """Print an entry: status, reason, faults, measurements and the address of its page."""
     print_text(out, f"{terminal_safe(view['file_name'])} in {view['competition']}: {status_text(view)}")
     if view["reason"]:
         print_prose(out, terminal_safe(view["reason"]))
@@ -135,20 +133,22 @@ def print_board(out: Console, view: View, shown: Sequence[str] = ()) -> None:
     rows += [row("-", place, "copy") for place in view["copies"]]
     kind = "late" if view["late"] else view["track"]
     tau = "no tau yet" if view["tau"] is None else f"tau {format_number(view['tau'], 4)}"
-    teams = "1 team" if view["teams"] == 1 else f"{view['teams']:,} teams"
-    print_text(out, f"{view['competition']}, {kind} board: {teams}, {tau}")
+    print_text(out, f"{view['competition']}, {kind} board: {format_count(view['teams'], 'team')}, {tau}")
     print_table(out, columns, rows)
 
 
 def print_final_picks(out: Console, view: View) -> None:
     if view["chosen"]:
-        print_text(out, f"Your team has picked {len(view['submissions'])} of at most {view['most']} entries:")
+        print_text(out, f"Your team has picked {len(view['submissions'])} of at most {view['most']} submissions:")
     else:
-        print_text(out, f"Your team has not picked entries; its best public entries count, at most {view['most']}:")
+        print_text(
+            out, f"Your team has not picked any submissions, so its best public ones count, at most {view['most']}:"
+        )
     for submission in view["submissions"] or ("none yet",):
         print_text(out, f"  {submission}")
     print_text(
-        out, f"You can change this until {format_time(view['until'])}." if view["until"] else "You can change this."
+        out,
+        f"You can change this until {format_time(view['until'])}." if view["until"] else "You can still change this.",
     )
 
 
@@ -162,12 +162,13 @@ def print_rules(out: Console, view: View) -> None:
 
 
 def quota_text(view: View) -> str:
-    """A team's remaining quota, and when it can submit again, in the words of the pages."""
     if view["daily_limit"] is None:
         left = "No daily limit"
     else:
-        left = f"{view['remaining_today']} of {view['daily_limit']} entries left today"
-    stored = storage_text(view)
+        left = f"{view['remaining_today']} of {view['daily_limit']} submissions left today"
+    limit = f" of {view['max_bytes'] / GIGABYTE:.2f}" if view["max_bytes"] is not None else ""
+    taken = (view["stored_bytes"] + view["staged_bytes"]) / GIGABYTE
+    stored = f"Your zips, generators, code and uploads use {taken:.2f}{limit} GB."
     match view["refusal"]:
         case None:
             return f"{left}. {stored}"
@@ -176,12 +177,5 @@ def quota_text(view: View) -> str:
         case "rejected-limit":
             left = f"{view['rejected_today']} rejected uploads today (the limit)"
     if view["next_entry_at"] is None:
-        return f"{left}, and no more entries before the close. {stored}"
-    return f"{left}, next entry at {format_time(view['next_entry_at'])}. {stored}"
-
-
-def storage_text(view: View) -> str:
-    """The storage that a team's zips, generators, code and uploads in progress use, and its limit."""
-    limit = f" of {view['max_bytes'] / GIGABYTE:.2f}" if view["max_bytes"] is not None else ""
-    taken = (view["stored_bytes"] + view["staged_bytes"]) / GIGABYTE
-    return f"Zips, generators, code and uploads take {taken:.2f}{limit} GB."
+        return f"{left}, and no more submissions are possible before the deadline. {stored}"
+    return f"{left}; you can submit again at {format_time(view['next_entry_at'])}. {stored}"

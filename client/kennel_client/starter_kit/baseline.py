@@ -144,7 +144,6 @@ def write_entry(path: Path, sample: Sampler, count: int) -> None:
 
 
 def main() -> None:
-    """Train a model and write an entry."""
     competition = json.loads((HERE / "competition.json").read_text(encoding="utf-8"))
     parser = argparse.ArgumentParser(description="Train a baseline and write an entry.")
     parser.add_argument("--model", choices=MODELS, default="mixture")

@@ -16,53 +16,51 @@ app = typer.Typer()
 @answers(app)
 def recover(
     generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
-    train: Annotated[Path, typer.Option(help="The images it was trained on: a zip or folder.")],
-    held_out: Annotated[
-        Path, typer.Option(help="Held-out images, similar ones that it was not trained on: a zip or folder.")
-    ],
+    train: Annotated[Path, typer.Option(help="Zip or folder of the images that it was trained on.")],
+    held_out: Annotated[Path, typer.Option(help="Zip or folder of similar images that it was not trained on.")],
     latent: Annotated[
         int | None,
-        typer.Option(min=1, help="Dimension of the latent points. Default: the generator maps images to images."),
+        typer.Option(min=1, help="The latent dimension. Omit it if the generator maps images to images."),
     ] = None,
     distribution: Annotated[
-        Literal["normal", "uniform"], typer.Option(help="Distribution of the latent points; uniform is on [-1, 1].")
+        Literal["normal", "uniform"],
+        typer.Option(help="Distribution of the latents: standard normal, or uniform on [-1, 1]."),
     ] = "normal",
-    size: Annotated[int, typer.Option(min=1, help="Width and height at which images are compared.")] = 64,
-    targets: Annotated[
-        int, typer.Option(min=8, help="How many training and how many held-out images to search for.")
-    ] = 200,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    size: Annotated[int, typer.Option(min=1, help="Width and height in pixels at which images are compared.")] = 64,
+    targets: Annotated[int, typer.Option(min=8, help="Number of training and of held-out images to search for.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random choices.")] = 0,
     method: Annotated[
         Literal["wolfe", "authors"],
-        typer.Option(help="Steps of the search; authors: 50 of length 1 from one random point, as in the paper."),
+        typer.Option(help="How to search: with a line search, or as the paper's authors did (50 steps of length 1)."),
     ] = "wolfe",
     starts: Annotated[
-        int | None, typer.Option(min=1, help="Maximum starts per target. Default: 3, or 1 with the authors' steps.")
+        int | None, typer.Option(min=1, help="Most starting points per image. Default: 3, or 1 with --method authors.")
     ] = None,
     stability: Annotated[
-        int, typer.Option(min=0, help="Also search for this many of its own images, each from this many starts.")
+        int, typer.Option(min=0, help="Also search for N images of the generator, each from N starting points.")
     ] = 0,
     encoder: Annotated[
         Path | None,
-        typer.Option(
-            help="ONNX file that maps images to the generator's inputs (latent points or images), instead of a search."
-        ),
+        typer.Option(help="ONNX file of an encoder that maps images to inputs of the generator. Replaces the search."),
     ] = None,
     region: Annotated[
         tuple[float, float, float, float] | None,
-        typer.Option(help="Top, left, bottom, right as shares of the image: compare only this region."),
+        typer.Option(help="Compare only this region: top, left, bottom and right, from 0 to 1."),
     ] = None,
     entry: Annotated[
-        Path | None, typer.Option(help="A zip or folder of images that it supposedly generated: also compare these.")
+        Path | None,
+        typer.Option(help="Zip or folder of images that it supposedly generated. Also checks whether it did."),
     ] = None,
-    extractor: Annotated[str, typer.Option(help="The feature space for comparing --entry.")] = "inception_v3",
-    weights: Annotated[Path | None, typer.Option(help="Folder of the extractor's weights.")] = None,
+    extractor: Annotated[str, typer.Option(help="The extractor that compares the images of --entry.")] = "inception_v3",
+    weights: Annotated[Path | None, typer.Option(help="Folder of extractor weights, if not in a package.")] = None,
     pairs: Annotated[
-        Path | None, typer.Option(help="Write the targets next to the recovered images to this PNG.")
+        Path | None, typer.Option(help="Write the target images next to the recovered images to this PNG file.")
     ] = None,
     accept_weaker_sandbox: Annotated[
         bool,
-        typer.Option("--accept-weaker-sandbox", help="Open the file even if this system lacks parts of the sandbox."),
+        typer.Option(
+            "--accept-weaker-sandbox", help="Run the generator even if this system lacks parts of the sandbox."
+        ),
     ] = False,
 ) -> Answer:
     """Use latent recovery to test whether a generator reproduces training images better than held-out images.

@@ -311,7 +311,7 @@ def test_the_operator_can_delete_an_account(service: Service, operator: Any) -> 
 
 def test_the_command_deletes_an_account_after_asking(service: Service, terminal: CliTerminal) -> None:
     arrive(service)
-    answers = {"permanently, enter its handle": HANDLE, "Password": GOOD}
+    answers = {", enter its handle": HANDLE, "Password": GOOD}
     assert f"Account {HANDLE} deleted" in terminal.run_interactively("delete-account", answers, hidden=("Password",))
     with service.context.sessions() as session:
         assert session.query(WebSession).count() == 0

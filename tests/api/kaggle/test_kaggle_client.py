@@ -226,7 +226,7 @@ def test_the_command_refuses_unsupported_calls(service: Service, monkeypatch: py
     with pytest.raises(Refused, match="pip install kaggle"):
         kaggle.run_kaggle(["c", "list"], "http://127.0.0.1:9", "token")
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: "found")
-    with pytest.raises(Refused, match="does not support 'kaggle datasets'"):
+    with pytest.raises(Refused, match="does not support `kaggle datasets`"):
         kaggle.run_kaggle(["-W", "datasets", "list"], "http://127.0.0.1:9", "token")
     with serve(service.app) as url, pytest.raises(Refused, match="does not know this token"):
         kaggle.run_kaggle(["c", "list"], url, "wrong")

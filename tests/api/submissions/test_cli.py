@@ -50,7 +50,7 @@ def test_an_entry_is_submitted_and_followed_to_its_score(
     with working_worker(service):
         done = terminal.run("submit", slug, file, "--note", "the first", "--watch")
     assert done.status == ExitCode.DONE, done.err
-    assert "4 of 5 entries left today" in done.out
+    assert "4 of 5 submissions left today" in done.out
     assert "MiFID" in done.out
     words = (line.split()[0].rstrip(":") for line in done.err.splitlines())
     steps = dict.fromkeys(word for word in words if word in set(Status))  # a busy service may also log

@@ -236,4 +236,4 @@ def test_the_commands_for_teams(service: Service, slug: str, terminal: CliTermin
     assert run("team", "message", slug, team["id"], "Well done.") == "Message sent.\n"
     later = datetime.now(UTC) + timedelta(days=2)
     assert f"{later:%Y-%m-%dT%H:%M}" in run("submission", "ask-code", entry, f"{later:%Y-%m-%dT%H:%M:%S}")
-    assert run("team", "rule", slug, team["id"], "keep", "--reason", "It is fine.") == "1 entry: keep.\n"
+    assert run("team", "rule", slug, team["id"], "keep", "--reason", "It is fine.") == "1 submission: keep.\n"

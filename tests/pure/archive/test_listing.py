@@ -268,7 +268,7 @@ def test_metadata_above_the_limit_of_one_image_is_reported() -> None:
     workflow = [(f"{index}.png", PNG + random_images(1, 160, index).tobytes()) for index in range(2)]
     error = refused(zipped([*workflow, ("2.png", PNG)], zipfile.ZIP_STORED))
     assert (error.slug, error.faults) == ("too-much-metadata", ("0.png has 77 KB", "1.png has 77 KB"))
-    assert error.message.startswith("Images have too much metadata: at most 69 KB in one image. Strip it")
+    assert error.message.startswith("Images have too much metadata; one image can have at most 69 KB. Strip it")
 
 
 def test_metadata_above_the_average_limit_is_reported() -> None:
@@ -276,7 +276,7 @@ def test_metadata_above_the_average_limit_is_reported() -> None:
     workflows = [(f"{index}.png", PNG + random_images(1, 80, index).tobytes()) for index in range(40)]
     error = refused(zipped(workflows, zipfile.ZIP_STORED), spec)
     assert error.slug == "too-much-metadata"
-    assert error.message.startswith("The images have too much metadata: 20 KB per image, at most 4 KB. Strip it")
+    assert error.message.startswith("The images have too much metadata: 20 KB per image; the limit is 4 KB. Strip it")
 
 
 def test_a_member_with_a_huge_compressed_size_is_refused() -> None:

@@ -88,7 +88,7 @@ def test_a_constant_of_a_shown_track_is_a_name_and_a_number(text: str) -> None:
     words = ["admin", "shown-track", "add", "dogs", "mifid_2", "mifid", "dinov2", "--constant", text]
     done = CliRunner(env={"KENNEL_TOKEN": "x"}).invoke(main.client_app(), words)
     assert isinstance(done.exception, Unreadable)
-    assert str(done.exception) == f"{text} is not NAME=NUMBER."
+    assert str(done.exception) == f"{text} does not have the form NAME=NUMBER."
 
 
 def test_no_command_takes_a_secret_on_the_command_line() -> None:

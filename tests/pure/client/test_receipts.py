@@ -96,7 +96,7 @@ def test_the_command_prints_a_receipt_with_fields_of_a_later_version(verify: Any
     for receipt in (RECEIPT, later):
         done = verify(json.dumps(signed(receipt)))
         assert (done.status, done.err) == (ExitCode.DONE, "")
-        assert "Signed by https://kennel.example.org at 2026-03-14 12:00 UTC.\nEntry abc of Zoë" in done.out
+        assert "Signed by https://kennel.example.org at 2026-03-14 12:00 UTC.\nSubmission abc of Zoë" in done.out
         assert json.loads(verify(json.dumps(signed(receipt)), "--json").out) == receipt
 
 
@@ -146,7 +146,7 @@ def test_an_invalid_field_of_a_signed_receipt_is_named(verify: Any, field: str, 
         (json.dumps(signed({**RECEIPT, "issuer": 1})), ExitCode.FAULTY, "This is not a receipt."),
         (json.dumps({"receipt": RECEIPT, "jws": 1}), ExitCode.FAULTY, "This is not a receipt."),
         (json.dumps({"receipt": RECEIPT, "jws": ""}), ExitCode.FAULTY, "The signature of this receipt cannot be read."),
-        (json.dumps(signed(RECEIPT, OTHER)), ExitCode.FAULTY, "None of the keys has signed this receipt."),
+        (json.dumps(signed(RECEIPT, OTHER)), ExitCode.FAULTY, "This receipt is not signed with any of the keys."),
     ],
 )
 def test_a_file_that_is_not_a_receipt_is_reported_in_one_sentence(

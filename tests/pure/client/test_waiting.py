@@ -76,7 +76,7 @@ def test_without_a_readable_stream_the_entry_is_polled(nothing: list[Any]) -> No
     assert story.pauses == [LOOK_SECONDS] * 2
     (line,) = story.said
     assert line.startswith("No event stream (")
-    assert line.endswith("): polling every 10 s instead.")
+    assert line.endswith("); polling every 10 s instead.")
     assert Story([nothing], [view("failed")]).seen == ["failed"], "polling also sees the final state"
 
 

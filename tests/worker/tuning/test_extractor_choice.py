@@ -232,7 +232,7 @@ def test_without_held_out_images_an_organizer_must_choose_tau(service: Service) 
             return str(done.stdout)
 
         output = kennel("extractor", "choose", slug, "tiny", "--reason", "by command", "--tau", "0.125")
-        assert output == "The private track uses tiny@1; 0 entries wait for scoring.\n"
+        assert output == "The private track uses tiny@1; 0 submissions are waiting to be scored.\n"
         options = ("--method", "manual", "--tau", "0.5", "--reason", "x")
         assert json.loads(kennel("threshold", "retune", slug, "private", *options, "--json"))["previous_tau"] == 0.125
         undone = json.loads(kennel("threshold", "undo", slug, "private", "--reason", "y", "--json"))

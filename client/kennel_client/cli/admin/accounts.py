@@ -13,19 +13,19 @@ Handle = Annotated[str, typer.Argument(help="The account's handle.")]
 @answers(app, "list")
 def list_accounts(
     admin: AdminClient,
-    search: Annotated[str, typer.Argument(help="A part of the handle or name.")] = "",
+    search: Annotated[str, typer.Argument(help="Only accounts whose handle or name contains this text.")] = "",
 ) -> Listing:
-    """List accounts, with role, sessions, tokens and webhooks."""
+    """List accounts with their roles, sessions, tokens and webhooks."""
     accounts = admin.accounts.all(search)
     shown = columns(
         "handle", "name", "role", "last seen=last_seen_at", "sessions", "tokens", "webhooks", "suspended=suspended_at"
     )
-    return Listing(accounts, shown, "No account matches.")
+    return Listing(accounts, shown, "No accounts match.")
 
 
 @answers(app)
 def suspend(admin: AdminClient, handle: Handle, reason: Reason = "") -> Answer:
-    """Suspend an account: it cannot sign in, and its sessions, tokens and webhooks end."""
+    """Suspend an account. It can no longer sign in, and its sessions, tokens and webhooks end."""
     return Answer(admin.accounts.suspend(handle, reason), f"{handle} is suspended.")
 
 
@@ -37,7 +37,7 @@ def restore(admin: AdminClient, handle: Handle, reason: Reason = "") -> Answer:
 
 @answers(app)
 def sign_out(admin: AdminClient, handle: Handle) -> Answer:
-    """End all sessions, tokens and webhooks of an account; its owner can sign in again."""
+    """End all sessions, tokens and webhooks of an account. Its owner can sign in again."""
     admin.accounts.sign_out(handle)
     return Answer({"handle": handle}, f"All sessions, tokens and webhooks of {handle} have ended.")
 
@@ -45,8 +45,8 @@ def sign_out(admin: AdminClient, handle: Handle) -> Answer:
 @answers(app)
 def invite(
     admin: AdminClient,
-    email: Annotated[str, typer.Argument(help="Mail the link to this address. Default: only print it.")] = "",
+    email: Annotated[str, typer.Argument(help="The address to mail the link to. Default: only print it.")] = "",
 ) -> Answer:
-    """Create a link with which one person can sign up; print it, and mail it if there is an address."""
+    """Create and print a link with which one person can sign up. With an address, also mail it."""
     invitation = admin.accounts.invite(email or None)
     return Answer(invitation, invitation["link"])

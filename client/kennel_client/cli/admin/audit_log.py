@@ -8,7 +8,7 @@ import typer
 
 from kennel_client.api import segment
 from kennel_client.cli import tables
-from kennel_client.cli.output import IDS, AdminClient, Answer, EntryId, Listing, View, answers, columns
+from kennel_client.cli.output import IDS, AdminClient, Answer, Listing, SubmissionId, View, answers, columns
 from kennel_client.steps import Download, Operation
 
 app = typer.Typer()
@@ -18,18 +18,18 @@ app = typer.Typer()
 def log(
     admin: AdminClient,
     competition: Annotated[
-        str, typer.Argument(help="Only actions on this competition. Default: everything, for admins.")
+        str, typer.Argument(help="Only actions in this competition. Default: all actions (admins only).")
     ] = "",
     action: Annotated[str, typer.Option(help="Only this action, such as sign-in.failed.")] = "",
     subject: Annotated[str, typer.Option(help="Only actions on this subject, such as account:ada.")] = "",
     actor: Annotated[str, typer.Option(help="Only actions of this person.")] = "",
-    limit: Annotated[int, typer.Option(min=1, max=500, help="How many entries to show.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Number of actions to show.")] = 100,
 ) -> Listing:
-    """List who did what and when, newest first; as JSON with the state before and after."""
+    """List who did what and when, newest first. JSON output also contains the state before and after."""
     only = {"action": action or None, "subject": subject or None, "actor": actor or None}
     entries = admin.audit_log.newest(competition or None, limit=limit, **only)
     shown = columns("at=created_at", "actor", "action", "subject") | {"after": _changes}
-    return Listing(entries, shown, "No action matches.")
+    return Listing(entries, shown, "No actions match.")
 
 
 def _changes(entry: View) -> str:
@@ -39,10 +39,10 @@ def _changes(entry: View) -> str:
 @answers(app, **IDS)
 def generator(
     admin: AdminClient,
-    submission: EntryId,
-    to: Annotated[Path | None, typer.Option(help="Save the searched and the generated images in this folder.")] = None,
+    submission: SubmissionId,
+    to: Annotated[Path | None, typer.Option(help="Save the target and recovered images in this folder.")] = None,
 ) -> Answer:
-    """Show the result of the audit of an entry's generator."""
+    """Show the result of the generator audit of a submission."""
     path = f"/submissions/{segment(submission)}/generator"
     view = admin.api.get(path)
     if to is not None:

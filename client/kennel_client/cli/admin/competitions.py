@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from datetime import datetime
+from operator import methodcaller
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -18,14 +18,12 @@ from kennel_client.errors import Refused, Unreadable
 
 app, allowlist, files, references, roles = (typer.Typer() for _ in range(5))
 GIGABYTE = 10**9
-Provisional = Annotated[
-    bool, typer.Option("--provisional", help="The provisional board, against which teams can appeal.")
-]
-After = Annotated[str, typer.Option(help="The version that `checklist` printed; fails if the board has changed since.")]
+Provisional = Annotated[bool, typer.Option("--provisional", help="The provisional board instead of the final one.")]
+After = Annotated[str, typer.Option(help="The version that `checklist` printed. Fails if the board has changed since.")]
 PublicReason = Annotated[str, typer.Option(help="Reason (shown to all participants).")]
 Handle = Annotated[str, typer.Argument(help="The person's handle.")]
 ALLOWLIST_COLUMNS = columns("who", "invited by=invited_by", "invited at=invited_at")
-NOBODY = "Nobody is invited yet."
+NOBODY = "Nobody has been invited yet."
 
 
 @answers(app)
@@ -33,8 +31,7 @@ def create(
     admin: AdminClient, file: Annotated[Path, typer.Argument(help="TOML file with the fields of POST /competitions.")]
 ) -> Answer:
     """Create a competition from a TOML file, as a draft."""
-    spec = _fields_in(file)
-    return competition_answer(admin.competitions.create(spec))
+    return competition_answer(admin.competitions.create(_fields_in(file)))
 
 
 @answers(app)
@@ -43,57 +40,57 @@ def update(
     competition: Slug,
     file: Annotated[Path, typer.Argument(help="TOML file with the fields of PATCH /competitions/{slug}.")],
 ) -> Answer:
-    """Change a competition from a TOML file. A draft allows changes to all fields."""
-    changes = _fields_in(file)
-    return competition_answer(admin.competitions.change(competition, changes))
+    """Change the fields of a competition that are in a TOML file. In a draft, you can change all fields."""
+    return competition_answer(admin.competitions.change(competition, _fields_in(file)))
 
 
 def _fields_in(file: Path) -> Any:
     """The fields of a TOML file as JSON values; raises ``Unreadable`` if it is not TOML."""
     try:
         with open_file(file, may_be_pipe=True) as toml:
-            return json.loads(json.dumps(tomllib.loads(toml.read().decode("utf-8-sig")), default=_iso))
+            return json.loads(
+                json.dumps(tomllib.loads(toml.read().decode("utf-8-sig")), default=methodcaller("isoformat"))
+            )
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Unreadable(f"{file} is not TOML: {error}.") from None
-
-
-def _iso(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def competition_answer(competition: View) -> Answer:
     """A competition, and what it lacks before it can open."""
     missing = "; ".join(competition["missing"] or ())
-    lacks = f"still missing: {missing}." if missing else "complete."
+    lacks = f"not complete: {missing}." if missing else "complete."
     return Answer(competition, f"{competition['slug']} is {competition['phase']}; {lacks}")
 
 
 @answers(app)
 def delete_draft(admin: AdminClient, competition: Slug) -> Answer:
-    """Delete a draft competition without entries."""
+    """Delete a draft competition without submissions."""
     admin.competitions.delete_draft(competition)
     return Answer({"slug": competition}, f"Competition {competition} deleted.")
 
 
 @answers(app)
 def announce(
-    admin: AdminClient, competition: Slug, title: str, text: Annotated[str, typer.Argument(help="Markdown.")]
+    admin: AdminClient,
+    competition: Slug,
+    title: Annotated[str, typer.Argument(help="The announcement's title.")],
+    text: Annotated[str, typer.Argument(help="The announcement, in Markdown.")],
 ) -> Answer:
-    """Announce something to all participants: on the page, in the feed, by notice, mail and webhook."""
+    """Send an announcement to all participants: on the competition's page, in its feed, by notice, mail and webhook."""
     made = admin.announcements.announce(competition, title, text)
     return Answer(made, f"Announced at {made['created_at']}: {made['title']}")
 
 
 @answers(app)
 def checklist(admin: AdminClient, competition: Slug, provisional: Provisional = False) -> Answer:
-    """Show the open points before the final or provisional board is published; exits 1 if there are any."""
+    """Show the open points before the final or provisional board is published. If there are any, exit with 1."""
     view = admin.publication.checklist(competition, final=not provisional)
     lines = [
         f"{'ok  ' if point['passed'] else format(point['count'], '4')} {point['title']}" for point in view["points"]
     ]
     zips = view["zips"]
     if zips["kept_days"] is not None:
-        leaving = f"the zips of {zips['leaving']['zips']:,} entries are deleted"
+        leaving = f"the zips of {zips['leaving']['zips']:,} submissions are deleted"
         lines.append(f"{zips['kept_days']} days after publication, {leaving}.")
     lines.append(f"To publish exactly this version: --after {view['version']}")
     if not view["ready"]:
@@ -106,12 +103,12 @@ def publish(
     admin: AdminClient,
     competition: Slug,
     reason: PublicReason,
-    override: Annotated[str, typer.Option(help="Why you publish the board with open points, for the audit log.")] = "",
+    override: Annotated[str, typer.Option(help="Reason to publish despite open points (for the audit log).")] = "",
     provisional: Provisional = False,
     after: After = "",
 ) -> Answer:
-    """Publish the final or the provisional board. Fails while there are open points, unless --override gives a
-    reason.
+    """Publish the final or provisional board. Fails while there are open points, unless you give a reason with
+    --override.
     """
     final = not provisional
     seen = after or admin.publication.checklist(competition, final=final)["version"]
@@ -132,26 +129,26 @@ def withdraw(
 
 @answers(app)
 def versions(admin: AdminClient, competition: Slug) -> Listing:
-    """List when boards were published and withdrawn, with reasons."""
+    """List when and why boards were published and withdrawn."""
     acts = admin.api.get(f"/competitions/{segment(competition)}/leaderboard/versions")["versions"]
     return Listing(acts, columns("at=created_at", "published", "final", "reason"), "No board has been published.")
 
 
 @answers(app)
 def pause(admin: AdminClient, competition: Slug, reason: Reason = "") -> Listing:
-    """Pause a competition: workers take none of its jobs. Running jobs continue; queue positions are kept."""
+    """Pause a competition: workers start no more of its jobs. Running jobs continue, and queue positions are kept."""
     return paused_answer(admin.jobs.pause(competition=competition, reason=reason))
 
 
 @answers(app)
 def resume(admin: AdminClient, competition: Slug, reason: Reason = "") -> Listing:
-    """Resume a competition; workers take its jobs within one sweep interval."""
+    """Resume a competition. Workers start its jobs again within one sweep interval."""
     return paused_answer(admin.jobs.resume(competition=competition, reason=reason))
 
 
 @answers(app)
 def storage(admin: AdminClient, competition: Slug) -> Answer:
-    """Show the storage that the zips of a competition use, and the teams that use most."""
+    """Show how much storage a competition's zips use, and which teams use the most."""
     view = admin.competitions.storage(competition)
     lines = [
         f"stored    {_size(view['stored_bytes'])}",
@@ -169,21 +166,23 @@ def _size(count: int | None) -> str:
 @answers(app, "import")
 def import_results(
     admin: AdminClient,
-    file: Annotated[Path, typer.Argument(help="A table of results (CSV).")],
-    competition: Annotated[str, typer.Option(help="The competition's slug; it is created if it does not exist.")],
+    file: Annotated[Path, typer.Argument(help="The table of results (CSV).")],
+    competition: Annotated[str, typer.Option(help="Slug of the competition, which is created if it does not exist.")],
     title: Annotated[str | None, typer.Option(help="Title of a new competition.")] = None,
-    public: Annotated[str, typer.Option(help="Extractor of the public numbers.")] = "inception_2015",
-    private: Annotated[str, typer.Option(help="Extractor of the private numbers.")] = "nasnetalarge",
-    opens_at: Annotated[str | None, typer.Option(help="2019-06-28T00:00:00Z")] = None,
-    closes_at: Annotated[str | None, typer.Option(help="When the competition closed. Default: now.")] = None,
-    tau_public: Annotated[float | None, typer.Option(help="Tau of the public track. Default: retune later.")] = None,
-    tau_private: Annotated[float | None, typer.Option(help="Tau of the private track. Default: retune later.")] = None,
+    public: Annotated[str, typer.Option(help="Extractor of the public track.")] = "inception_2015",
+    private: Annotated[str, typer.Option(help="Extractor of the private track.")] = "nasnetalarge",
+    opens_at: Annotated[str | None, typer.Option(help="When it opened, such as 2019-06-28T00:00:00Z.")] = None,
+    closes_at: Annotated[str | None, typer.Option(help="When it closed. Default: now.")] = None,
+    tau_public: Annotated[float | None, typer.Option(help="Tau of the public track. Default: none yet.")] = None,
+    tau_private: Annotated[float | None, typer.Option(help="Tau of the private track. Default: none yet.")] = None,
     sealed_score: Annotated[
-        float | None, typer.Option(help="The score that marks a disqualified entry, such as 999999.")
+        float | None, typer.Option(help="The score that the table gives disqualified submissions, such as 999999.")
     ] = None,
-    column: Annotated[list[str] | None, typer.Option(help="Map a column with another name: fid_public=FID.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="The name of a column in the table, as fid_public=FID. Repeatable.")
+    ] = None,
 ) -> Answer:
-    """Import a table of results from a competition held elsewhere. Importing the same table again adds nothing."""
+    """Import the results of a competition held elsewhere. Importing the same table again adds nothing."""
     options = {
         "title": title, "public_extractor": public, "private_extractor": private, "opens_at": opens_at,
         "closes_at": closes_at, "tau_public": tau_public, "tau_private": tau_private, "sealed_score": sealed_score,
@@ -192,7 +191,7 @@ def import_results(
     given = {name: value for name, value in options.items() if value is not None}
     report = admin.competitions.import_results(competition, file, cast(ImportOptions, given))
     text = (
-        f"{report['rows']:,} rows: {report['added']:,} entries added, {report['known']:,} already imported; "
+        f"{report['rows']:,} rows: {report['added']:,} submissions added, {report['known']:,} already imported; "
         f"{report['labelled']:,} labelled, {report['disqualified']:,} disqualified."
     )
     return Answer(report, text)
@@ -208,7 +207,7 @@ def list_allowlist(admin: AdminClient, competition: Slug) -> Listing:
 def invite(
     admin: AdminClient, competition: Slug, who: Annotated[list[str], typer.Argument(help="Handles or mail addresses.")]
 ) -> Listing:
-    """Invite people to a competition; lists all who are invited."""
+    """Invite people to a competition, and list everybody who is invited."""
     return Listing(admin.allowlist.invite(competition, who), ALLOWLIST_COLUMNS, NOBODY)
 
 
@@ -216,9 +215,9 @@ def invite(
 def remove(
     admin: AdminClient,
     competition: Slug,
-    who: Annotated[str, typer.Argument(help="The handle or mail address of the invitation.")],
+    who: Annotated[str, typer.Argument(help="The handle or mail address that was invited.")],
 ) -> Answer:
-    """Withdraw an invitation to a competition; existing entries stay."""
+    """Withdraw an invitation to a competition. Existing submissions remain."""
     admin.allowlist.uninvite(competition, who)
     return Answer({"who": who}, f"{who} is no longer invited to {competition}.")
 
@@ -236,26 +235,23 @@ def offer_file(
     competition: Slug,
     file: Annotated[Path | None, typer.Argument(help="The file that participants can download.")] = None,
     train: Annotated[bool, typer.Option("--train", help="Offer the attached training images.")] = False,
-    name: Annotated[
-        str, typer.Option(help="Name of the offered file. Default: the file's own name, or train.zip.")
-    ] = "",
+    name: Annotated[str, typer.Option(help="Name of the offered file. Default: its own name, or train.zip.")] = "",
 ) -> Answer:
-    """Offer a file to the participants of a competition; replaces an earlier file with that name."""
+    """Offer a file to the participants of a competition. It replaces an earlier file of the same name."""
     if (file is None) is not train:
-        raise typer.BadParameter("Name a file, or use --train for the training images.")
-    name = name or (file.name if file is not None else "train.zip")
+        raise typer.BadParameter("Give either a file, or --train for the training images.")
     if file is None:
-        stored = admin.data_files.offer_training_images(competition, name)
+        stored = admin.data_files.offer_training_images(competition, name or "train.zip")
     else:
         stored = admin.data_files.offer(competition, file, name)
-    return Answer(stored, f"{name}: {stored['bytes']:,} bytes, SHA-256 {stored['sha256']}")
+    return Answer(stored, f"{stored['name']}: {stored['bytes']:,} bytes, SHA-256 {stored['sha256']}")
 
 
 @answers(files, "withdraw")
 def withdraw_file(
     admin: AdminClient, competition: Slug, name: Annotated[str, typer.Argument(help="Name of the offered file.")]
 ) -> Answer:
-    """Withdraw a file from the participants."""
+    """Stop offering a file to the participants."""
     admin.data_files.withdraw(competition, name)
     return Answer({"name": name}, f"{name} is no longer offered.")
 
@@ -265,20 +261,14 @@ def attach(
     admin: AdminClient,
     competition: Slug,
     train: Annotated[Path, typer.Option(help="Zip or folder of images that participants train on.")],
-    held_out: Annotated[
-        Path | None, typer.Option(help="Zip or folder of real images that are never published.")
-    ] = None,
+    held_out: Annotated[Path | None, typer.Option(help="Zip or folder of real images that remain unpublished.")] = None,
     private_extra: Annotated[
-        Path | None, typer.Option(help="Zip or folder of images only for the private track's reference.")
+        Path | None, typer.Option(help="Zip or folder of additional images for the private track's reference set.")
     ] = None,
-    public_features: Annotated[
-        Path | None, typer.Option(help="Features (.npz) of the public track's reference.")
-    ] = None,
-    private_features: Annotated[
-        Path | None, typer.Option(help="Features (.npz) of the private track's reference.")
-    ] = None,
+    public_features: Annotated[Path | None, typer.Option(help="Features (.npz) of the public reference set.")] = None,
+    private_features: Annotated[Path | None, typer.Option(help="Features (.npz) of the private reference set.")] = None,
 ) -> Answer:
-    """Attach reference images to a competition and prepare both tracks; returns when they are ready."""
+    """Attach reference images to a competition, prepare both tracks, and wait until they are ready."""
     given: dict[ReferenceRole, Path | None] = {"train": train, "held_out": held_out, "private_extra": private_extra}
     given |= {"public_features": public_features, "private_features": private_features}
     _require_weights(admin, competition)
@@ -301,14 +291,14 @@ def _require_weights(admin: AdminClient, competition: str) -> None:
 
 @answers(references, "show")
 def show_references(admin: AdminClient, competition: Slug) -> Listing:
-    """Show the progress of preparing the references of both tracks."""
+    """Show the progress of preparing both tracks."""
     tracks = [{"track": track, **admin.references.preparation(competition, track)} for track in TRACKS]
     return Listing(tracks, columns("track", "state", "images", "stage", "error"), "There are no tracks.")
 
 
 @answers(roles, "list")
 def list_roles(admin: AdminClient, competition: Slug) -> Listing:
-    """List the organizers and reviewers of a competition, and those with an open offer."""
+    """List the organizers and reviewers of a competition, including open offers."""
     people = admin.roles.all(competition)
     shown = columns("handle", "role", "offered by=offered_by", "offered at=offered_at", "accepted at=accepted_at")
     return Listing(people, shown, "Nobody has a role yet.")
@@ -321,13 +311,13 @@ def offer_role(
     handle: Handle,
     role: Annotated[CompetitionRole, typer.Argument(help="The role to offer.")],
 ) -> Answer:
-    """Offer somebody a role in a competition, as organizer or reviewer; they have it once they accept."""
+    """Offer somebody the role of organizer or reviewer. They get it when they accept the offer."""
     return _role_answer(admin.roles.offer(competition, handle, role))
 
 
 @answers(roles)
 def end(admin: AdminClient, competition: Slug, handle: Handle) -> Answer:
-    """End somebody's role in a competition, or withdraw its offer."""
+    """End somebody's role in a competition, or withdraw the offer."""
     admin.roles.end(competition, handle)
     return Answer({"handle": handle}, f"{handle} no longer has a role in {competition}.")
 
@@ -340,7 +330,7 @@ def show_role(admin: AdminClient, competition: Slug) -> Answer:
 
 @answers(roles)
 def accept(admin: AdminClient, competition: Slug) -> Answer:
-    """Accept the role offered to you: you can then never enter that competition."""
+    """Accept the role offered to you. You can then never enter that competition."""
     return _role_answer(admin.roles.accept(competition))
 
 

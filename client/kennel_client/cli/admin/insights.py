@@ -1,4 +1,4 @@
-"""``kennel admin rating``: studies in which people rate images of entries."""
+"""``kennel admin rating``: studies in which people rate images of submissions."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from kennel_client.cli.output import AdminClient, Answer, Listing, Slug, View, a
 from kennel_client.results import format_number
 
 app = typer.Typer()
-Study = Annotated[int, typer.Argument(help="The study's number, as in `list`.")]
+Study = Annotated[int, typer.Argument(help="The study's ID, as shown by `list`.")]
 
 
 @answers(app, "list")
@@ -18,21 +18,21 @@ def list_studies(admin: AdminClient, competition: Slug) -> Listing:
     """List the rating studies of a competition, newest first."""
     studies = admin.ratings.all(competition)
     shown = columns("id", "state", "entries", "images", "grids", "wanted", "created=created_at", "ended=ended_at")
-    return Listing(studies, shown, "There are no studies yet.")
+    return Listing(studies, shown, "There are no rating studies yet.")
 
 
 @answers(app)
 def start(
     admin: AdminClient,
     competition: Slug,
-    teams: Annotated[int, typer.Option(help="Rate the best entries of this many teams.")] = 100,
+    teams: Annotated[int, typer.Option(help="Rate the best submissions of this many teams.")] = 100,
     submission: Annotated[
-        list[str] | None, typer.Option(help="An entry's ID; rate these instead of the best entries.")
+        list[str] | None, typer.Option(help="ID of a submission to rate instead of the best ones. Repeatable.")
     ] = None,
-    images: Annotated[int, typer.Option(help="Images per entry, rated for realism.")] = 100,
-    grids: Annotated[int, typer.Option(help="Image grids per entry, rated for diversity.")] = 10,
+    images: Annotated[int, typer.Option(help="Images per submission, rated for realism.")] = 100,
+    grids: Annotated[int, typer.Option(help="Image grids per submission, rated for diversity.")] = 10,
     side: Annotated[int, typer.Option(help="Rows and columns of a grid.")] = 5,
-    wanted: Annotated[int, typer.Option(help="Ratings per item.")] = 5,
+    wanted: Annotated[int, typer.Option(help="Number of ratings that each image or grid gets.")] = 5,
 ) -> Answer:
     """Start a rating study; a worker prepares its images."""
     spec: StudySpec = {"images": images, "grids": grids, "side": side, "wanted": wanted}
@@ -45,18 +45,18 @@ def start(
 
 @answers(app)
 def show(admin: AdminClient, competition: Slug, study: Study) -> Answer:
-    """Show a study: progress, agreement, and the mean of each entry."""
+    """Show the progress of a study and the mean rating of each submission."""
     return _answer(admin.ratings.get(competition, study))
 
 
 @answers(app)
 def end(admin: AdminClient, competition: Slug, study: Study) -> Answer:
-    """End a study: it accepts no more ratings."""
+    """End a study, so that it accepts no more ratings."""
     return _answer(admin.ratings.end(competition, study))
 
 
 def _answer(study: View) -> Answer:
-    lines = [f"Study {study['id']}: {study['state']}, {study['entries']:,} entries"]
+    lines = [f"Study {study['id']}: {study['state']}, {study['entries']:,} submissions"]
     lines += [f"{kind['kind']}: {kind['ratings']:,} of {kind['wanted']:,} ratings" for kind in study["kinds"]]
     for mean in study.get("means") or ():
         error = f" ± {format_number(mean['standard_error'])}" if mean["standard_error"] is not None else ""

@@ -9,13 +9,13 @@ from kennel_client.cli.formatting import format_time
 from kennel_client.cli.output import AdminClient, Answer, Listing, Reason, View, answers, columns
 
 app, queues, workers = typer.Typer(), typer.Typer(), typer.Typer()
-Queue = Annotated[str, typer.Argument(help="The queue's name, as in `kennel admin job show`.")]
-Worker = Annotated[str, typer.Argument(help="A machine, or a process as `machine:pid`; `*` for all.")]
+Queue = Annotated[str, typer.Argument(help="The queue's name, as shown by `kennel admin job show`.")]
+Worker = Annotated[str, typer.Argument(help="A machine, one process as `machine:pid`, or `*` for all workers.")]
 
 
 @answers(app, "show")
 def show_jobs(admin: AdminClient) -> Answer:
-    """Show waiting, running and failed jobs, with the reasons of failures."""
+    """Show waiting, running and failed jobs, with the reasons for failures."""
     unfinished = admin.jobs.unfinished()
     text = "\n".join(_lines(unfinished)) or "No jobs are waiting, running or failed."
     return Answer(unfinished, text)
@@ -52,20 +52,20 @@ def requeue(
     job: Annotated[int | None, typer.Argument(help="The job's ID. Default: all failed jobs.")] = None,
     competition: Annotated[str, typer.Option(help="Only the failed jobs of this competition's private track.")] = "",
 ) -> Answer:
-    """Restart failed jobs, or a running job, which is taken from its worker."""
+    """Restart failed jobs, or take a running job from its worker and restart it."""
     again = admin.publication.requeue(competition) if competition else admin.jobs.requeue(job)
     return Answer(again, f"Jobs restarted: {again['requeued']}.")
 
 
 @answers(queues)
 def pause(admin: AdminClient, queue: Queue, reason: Reason = "") -> Listing:
-    """Pause a queue: workers take none of its jobs. Running jobs continue; queue positions are kept."""
+    """Pause a queue: workers start no more of its jobs. Running jobs continue, and queue positions are kept."""
     return paused_answer(admin.jobs.pause(queue=queue, reason=reason))
 
 
 @answers(queues)
 def resume(admin: AdminClient, queue: Queue, reason: Reason = "") -> Listing:
-    """Resume a queue; workers take its jobs within one sweep interval."""
+    """Resume a queue. Workers start its jobs again within one sweep interval."""
     return paused_answer(admin.jobs.resume(queue=queue, reason=reason))
 
 
@@ -76,8 +76,8 @@ def paused_answer(pauses: Sequence[View]) -> Listing:
 
 @answers(workers)
 def drain(admin: AdminClient, worker: Worker, reason: Reason = "") -> Listing:
-    """Drain a worker: it finishes its job and takes no other, also after a restart. `kennel admin job show` lists
-    running jobs.
+    """Drain a worker: it finishes its current job and takes no other, even after a restart. `kennel admin job show`
+    lists running jobs.
     """
     return paused_answer(admin.jobs.pause(worker=worker, reason=reason))
 

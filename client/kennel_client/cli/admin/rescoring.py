@@ -1,4 +1,4 @@
-"""``kennel admin campaign``: measure entries again, and apply the new measurements."""
+"""``kennel admin campaign``: measure submissions again, and apply the new measurements."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +13,16 @@ from kennel_client.errors import Unreadable
 from kennel_client.names import TrackKind
 
 app = typer.Typer()
-Number = Annotated[int, typer.Argument(help="The campaign's number, as in `list`.")]
-Tau = Annotated[float | None, typer.Option(help="The threshold to switch with.")]
-Reason = Annotated[str, typer.Option(help="The reason, stored with the campaign.")]
+Number = Annotated[int, typer.Argument(help="The campaign's ID, as shown by `list`.")]
+Tau = Annotated[
+    float | None, typer.Option(help="The new tau. Default: unchanged, unless the campaign uses another extractor.")
+]
+Reason = Annotated[str, typer.Option(help="Reason (stored with the campaign).")]
 DECISIONS: dict[CampaignAct, str] = {
-    "pause": "Pause a campaign: workers take none of its jobs.",
-    "resume": "Resume a campaign with the entries not yet measured.",
-    "cancel": "Cancel a campaign; its measurements are kept.",
-    "undo": "Undo a campaign's switch.",
+    "pause": "Pause a campaign: workers start no more of its jobs.",
+    "resume": "Resume a campaign: measure its remaining submissions.",
+    "cancel": "Cancel a campaign. Its measurements are kept.",
+    "undo": "Undo the switch to a campaign's measurements.",
 }
 
 
@@ -37,16 +39,18 @@ def start(
     admin: AdminClient,
     competition: Slug,
     track: Annotated[TrackKind, typer.Argument(help="The track to measure.")],
-    reason: Annotated[str, typer.Option(help="The reason, stored with the campaign.")],
-    submission: Annotated[list[str] | None, typer.Option(help="An entry's ID. Default: all scored entries.")] = None,
-    extractor: Annotated[str | None, typer.Option(help="Another extractor, for all entries.")] = None,
+    reason: Reason,
+    submission: Annotated[list[str] | None, typer.Option(help="A submission's ID. Default: all scored ones.")] = None,
+    extractor: Annotated[str | None, typer.Option(help="Another extractor (not with --submission).")] = None,
     references: Annotated[
         list[str] | None,
-        typer.Option(help="Corrected references as ROLE=PATH: a zip or folder for train, held_out or private_extra."),
+        typer.Option(help="Corrected images as ROLE=PATH: a zip or folder for train, held_out or private_extra."),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Return when all entries are measured.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until all submissions are measured.")] = False,
 ) -> Answer:
-    """Measure entries of a track again, when no other jobs wait. Boards don't change until `switch`."""
+    """Measure submissions of a track again, when no other jobs are waiting. Boards don't change until you run
+    `switch`.
+    """
     corrected: dict[str, str] = {}
     for role, file in map(_role_and_path, references or ()):
         corrected[role] = admin.references.attach(competition, role, file, attach=False)["sha256"]
@@ -60,13 +64,13 @@ def start(
     )
     if wait:
         campaign = admin.campaigns.wait(competition, campaign["id"], see=saying(_progress))
-    return Answer(campaign, _text(campaign))
+    return _answer(campaign)
 
 
 def _role_and_path(text: str) -> tuple[ReferenceRole, Path]:
     role, equals, path = text.partition("=")
     if not equals:
-        raise Unreadable(f"{text} is not ROLE=PATH.")
+        raise Unreadable(f"{text} does not have the form ROLE=PATH.")
     return cast(ReferenceRole, role), Path(path)
 
 
@@ -74,31 +78,31 @@ def _progress(campaign: View) -> str:
     return f"{campaign['state']}: {campaign['done']:,} measured, {campaign['waiting']:,} waiting"
 
 
-def _text(campaign: View) -> str:
+def _answer(campaign: View) -> Answer:
     error = f"\n{campaign['error']}" if campaign["error"] else ""
-    allowed = f"\nPossible now: {', '.join(campaign['allowed'])}." if campaign["allowed"] else ""
-    return (
+    allowed = f"\nPossible next steps: {', '.join(campaign['allowed'])}." if campaign["allowed"] else ""
+    text = (
         f"Campaign {campaign['id']} on the {campaign['track']} track, {campaign['extractor']}: {campaign['state']}.\n"
         f"{campaign['done']:,} measured, {campaign['waiting']:,} waiting, {campaign['failed']:,} failed; "
         f"{campaign['changed']:,} of {campaign['measured']:,} measurements changed.{error}{allowed}"
     )
+    return Answer(campaign, text)
 
 
 @answers(app)
 def show(admin: AdminClient, competition: Slug, number: Number) -> Answer:
-    """Show a campaign: its progress, and the possible next steps."""
-    campaign = admin.campaigns.get(competition, number)
-    return Answer(campaign, _text(campaign))
+    """Show the progress of a campaign and the possible next steps."""
+    return _answer(admin.campaigns.get(competition, number))
 
 
 @answers(app)
 def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = None) -> Answer:
-    """Show which ranks would change with a campaign's measurements; changes nothing."""
+    """Show which ranks a campaign's measurements would change, without changing anything."""
     impact = admin.campaigns.preview(competition, number, tau)
     lines = [
         f"{board['track']}: {board['moves']:,} teams change rank, {len(board['medals'])} medals and "
-        f"{len(board['prizes'])} prizes change; penalised entries: {board['penalised_before']:,} now, "
-        f"{board['penalised_after']:,} after"
+        f"{len(board['prizes'])} prizes change; penalised submissions: {board['penalised_before']:,} now, "
+        f"{board['penalised_after']:,} then"
         for board in impact["boards"]
     ]
     return Answer(impact, "\n".join(lines) or "No board would change.")
@@ -107,21 +111,14 @@ def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = No
 @answers(app)
 def switch(admin: AdminClient, competition: Slug, number: Number, reason: Reason, tau: Tau = None) -> Answer:
     """Apply a campaign's measurements to the boards."""
-    return _decide(admin, competition, number, decision="switch", reason=reason, tau=tau)
+    return _answer(admin.campaigns.decide(competition, number, "switch", reason=reason, tau=tau))
 
 
 def _decision(decision: CampaignAct) -> Callable[..., Answer]:
     def decide(admin: AdminClient, competition: Slug, number: Number, *, reason: Reason) -> Answer:
-        return _decide(admin, competition, number, decision=decision, reason=reason)
+        return _answer(admin.campaigns.decide(competition, number, decision, reason=reason))
 
     return decide
-
-
-def _decide(
-    admin: AdminClient, competition: str, number: int, *, decision: CampaignAct, reason: str, tau: float | None = None
-) -> Answer:
-    campaign = admin.campaigns.decide(competition, number, decision, reason=reason, tau=tau)
-    return Answer(campaign, _text(campaign))
 
 
 for name, help_text in DECISIONS.items():

@@ -1,17 +1,18 @@
-"""``kennel admin review``, ``ruling`` and ``rebuttal``: flagged entries, reviews of them and decisions about them."""
+"""``kennel admin review``, ``ruling`` and ``rebuttal``: flagged submissions, reviews and decisions."""
 
 from typing import Annotated, Literal, cast
 
 import typer
 
 from kennel_client.admin import Intent, Label, QueueState, RulingKind
+from kennel_client.cli.formatting import format_count
 from kennel_client.cli.output import (
     IDS,
     AdminClient,
     Answer,
-    EntryId,
     Listing,
     Slug,
+    SubmissionId,
     TeamReason,
     View,
     answers,
@@ -19,7 +20,7 @@ from kennel_client.cli.output import (
 )
 
 app, rulings, rebuttals = typer.Typer(), typer.Typer(), typer.Typer()
-LabelArgument = Annotated[Label, typer.Argument(help="How the entry was made.")]
+LabelArgument = Annotated[Label, typer.Argument(help="How the images were made.")]
 RulingArgument = Annotated[RulingKind, typer.Argument(help="The ruling.")]
 
 
@@ -29,13 +30,13 @@ def list_flagged(
     competition: Slug,
     state: Annotated[
         list[str] | None,
-        typer.Option(help="Only entries that are open, waiting, disputed, unruled or decided. Repeatable."),
+        typer.Option(help="Only this state: open, waiting, disputed, unruled or decided. Repeatable."),
     ] = None,
 ) -> Listing:
-    """List the flagged entries, most decisive first."""
+    """List the flagged submissions, most decisive first."""
     entries = admin.reviews.queue(competition, cast(list[QueueState], state) if state else None)
     shown = columns("entry=submission_id", "team", "state", "reviews", "label") | {"reasons": _reasons}
-    return Listing(entries, shown, "No entries are flagged.")
+    return Listing(entries, shown, "No submissions are flagged.")
 
 
 def _reasons(flagged: View) -> list[str]:
@@ -46,17 +47,14 @@ def _reasons(flagged: View) -> list[str]:
 def claim_next(
     admin: AdminClient,
     competition: Slug,
-    skip: Annotated[int, typer.Option(min=0, help="Skip this many entries.")] = 0,
+    skip: Annotated[int, typer.Option(min=0, help="Skip this many submissions.")] = 0,
 ) -> Answer:
-    """Claim the most decisive entry that you have not reviewed, for 10 minutes."""
+    """Claim, for 10 minutes, the most decisive submission that you have not reviewed."""
     claimed = admin.reviews.claim_next(competition, skip)
     if claimed["entry"] is None:
-        return Answer(claimed, "No entries are waiting for your review.")
-    text = (
-        f"{_flagged_text(claimed['entry'])}\nClaimed until {claimed['claimed_until']}; other reviewers get other "
-        "entries first."
-    )
-    return Answer(claimed, text)
+        return Answer(claimed, "No submissions are waiting for your review.")
+    until = f"Claimed until {claimed['claimed_until']}. Until then, other reviewers get other submissions first."
+    return Answer(claimed, f"{_flagged_text(claimed['entry'])}\n{until}")
 
 
 def _flagged_text(flagged: View) -> str:
@@ -64,8 +62,8 @@ def _flagged_text(flagged: View) -> str:
 
 
 @answers(app, **IDS)
-def show(admin: AdminClient, submission: EntryId) -> Answer:
-    """Show the evidence about an entry: its reasons, reviews and case; everything as JSON."""
+def show(admin: AdminClient, submission: SubmissionId) -> Answer:
+    """Show why a submission is flagged, and its reviews. JSON output contains all evidence."""
     view = admin.reviews.get(submission)
     flagged = view["flagged"]
     lines = [_flagged_text(flagged) if flagged else f"{view['entry']['id']} of {view['entry']['team']}: not flagged"]
@@ -78,7 +76,7 @@ def show(admin: AdminClient, submission: EntryId) -> Answer:
 
 def _opinions_text(opinions: View) -> str:
     own = [opinions["own"]] if opinions["own"] else []
-    lines = [f"{opinions['count']} reviews" + (", complete" if opinions["complete"] else "")]
+    lines = [format_count(opinions["count"], "review") + (", complete" if opinions["complete"] else "")]
     lines += [
         f"  {opinion['reviewer']}: {opinion['label']} {opinion['note']}".rstrip()
         for opinion in [*own, *opinions["others"]]
@@ -91,34 +89,34 @@ def _opinions_text(opinions: View) -> str:
 @answers(app, **IDS)
 def submit(
     admin: AdminClient,
-    submission: EntryId,
+    submission: SubmissionId,
     label: LabelArgument,
     intent: Annotated[
         Intent | None,
-        typer.Option(help="Whether copying was intended; omit it for a legitimate entry."),
+        typer.Option(help="Whether the copying was intended. Omit it for a legitimate submission."),
     ] = None,
     note: Annotated[str, typer.Option(help="A note for the other reviewers.")] = "",
 ) -> Answer:
-    """Review an entry. Until a second review closes it, a later review of yours replaces this one."""
+    """Review a submission. You can replace your review until two reviewers have reviewed the submission."""
     opinions = admin.reviews.review(submission, label, intent, note=note)
     return Answer(opinions, _opinions_text(opinions))
 
 
 @answers(app)
 def twins(admin: AdminClient, competition: Slug) -> Listing:
-    """List entries of different teams with the same zip or the same images."""
+    """List submissions of different teams that have the same zip or the same images."""
     groups = admin.reviews.twins(competition)
     shown = columns("same") | {
         "entries": lambda group: [entry["id"] for entry in group["entries"]],
         "teams": lambda group: [entry["team"] for entry in group["entries"]],
     }
-    return Listing(groups, shown, "No entries have the same zip or images.")
+    return Listing(groups, shown, "No teams have submitted the same zip or images.")
 
 
 @answers(rulings, "create", **IDS)
 def create_ruling(
     admin: AdminClient,
-    submission: EntryId,
+    submission: SubmissionId,
     kind: RulingArgument,
     reason: TeamReason,
     memorising: Annotated[
@@ -126,21 +124,21 @@ def create_ruling(
         typer.Option(help="Whether the label `other` counts as memorising when tau is chosen. Default: no change."),
     ] = None,
 ) -> Answer:
-    """Keep an entry as scored, disqualify it, or waive its penalty; a later ruling replaces this one."""
+    """Keep a submission as scored, disqualify it, or waive its penalty. A later ruling replaces this one."""
     ruling = admin.rulings.rule(submission, kind, reason, memorising=memorising)
     return Answer(ruling, f"{submission}: {ruling['kind']}.")
 
 
 @answers(rulings, "list", **IDS)
-def list_rulings(admin: AdminClient, submission: EntryId) -> Listing:
-    """List the rulings on an entry; `rebuttal list` shows the rebuttals."""
+def list_rulings(admin: AdminClient, submission: SubmissionId) -> Listing:
+    """List the rulings on a submission. For rebuttals, use `kennel admin rebuttal list`."""
     rulings = admin.rulings.of(submission)["rulings"]
     return Listing(rulings, columns("id", "kind", "reason", "by=author", "at=created_at"), "There are no rulings yet.")
 
 
 @answers(rulings, **IDS)
-def stakes(admin: AdminClient, submission: EntryId) -> Listing:
-    """Show how the boards would change with another ruling on an entry; changes nothing."""
+def stakes(admin: AdminClient, submission: SubmissionId) -> Listing:
+    """Show how another ruling on a submission would change the boards, without changing them."""
     impacts = admin.rulings.stakes(submission)
     shown = columns("kind", "track", "rank before=before", "rank after=after") | {"medals and prizes of": _teams}
     return Listing(impacts, shown, "No other ruling would change the boards.")
@@ -152,7 +150,7 @@ def _teams(stake: View) -> list[str]:
 
 @answers(rebuttals, "list")
 def list_rebuttals(admin: AdminClient, competition: Slug) -> Listing:
-    """List the rebuttals without an answer, oldest first."""
+    """List the unanswered rebuttals, oldest first."""
     rebuttals = admin.rebuttals.unanswered(competition)
     shown = columns("id", "entry=submission_id", "track", "by=written_by", "at=created_at", "text")
     return Listing(rebuttals, shown, "No rebuttals are waiting for an answer.")
@@ -161,13 +159,13 @@ def list_rebuttals(admin: AdminClient, competition: Slug) -> Listing:
 @answers(rebuttals)
 def answer(
     admin: AdminClient,
-    rebuttal: Annotated[int, typer.Argument(help="The rebuttal's number, as in `list`.")],
+    rebuttal: Annotated[int, typer.Argument(help="The rebuttal's ID, as shown by `list`.")],
     text: Annotated[str, typer.Argument(help="The answer (shown to the team).")],
     grant: Annotated[
-        Literal["keep", "waive"] | None, typer.Option(help="Grant it with this ruling. Default: refuse it.")
+        Literal["keep", "waive"] | None, typer.Option(help="Grant the rebuttal with this ruling. Default: refuse it.")
     ] = None,
 ) -> Answer:
-    """Answer a rebuttal, once: grant it with a new ruling, or refuse it."""
+    """Grant a rebuttal with a new ruling, or refuse it. The answer is final."""
     rebuttals = admin.rebuttals
     decision = rebuttals.grant(rebuttal, grant, text) if grant else rebuttals.refuse(rebuttal, text)
     return Answer(decision, f"Rebuttal {rebuttal} is {'granted' if decision['granted'] else 'refused'}.")

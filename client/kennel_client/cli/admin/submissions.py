@@ -1,4 +1,4 @@
-"""``kennel admin submission``: labels of entries, and their code."""
+"""``kennel admin submission``: labels of submissions, and their code."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kennel_client.cli.admin.review import LabelArgument
-from kennel_client.cli.output import IDS, AdminClient, Answer, EntryId, Slug, answers
+from kennel_client.cli.output import IDS, AdminClient, Answer, Slug, SubmissionId, answers
 
 app = typer.Typer()
 
@@ -16,15 +16,15 @@ app = typer.Typer()
 def label(
     admin: AdminClient,
     competition: Slug,
-    submission: EntryId,
+    submission: SubmissionId,
     label: LabelArgument,
-    note: Annotated[str, typer.Option(help="A note, stored with a decided label.")] = "",
-    early: Annotated[bool, typer.Option("--early", help="Set an early label, which decides nothing.")] = False,
+    note: Annotated[str, typer.Option(help="A note, stored with the decided label.")] = "",
+    early: Annotated[bool, typer.Option("--early", help="Set an early label, only to compare extractors.")] = False,
 ) -> Answer:
-    """Set the decided label of an entry, or an early label; a later one replaces it."""
+    """Set the decided or early label of a submission. A later label replaces it."""
     if early:
         early_label = admin.submissions.label_early(submission, label)
-        return Answer(early_label, f"{submission} has the early label {label}, which decides nothing.")
+        return Answer(early_label, f"{submission} has the early label {label}.")
     decided = admin.submissions.label(competition, submission, label, note=note)
     return Answer(decided, f"{submission} is labelled {label}.")
 
@@ -32,21 +32,19 @@ def label(
 @answers(app, **IDS)
 def ask_code(
     admin: AdminClient,
-    submission: EntryId,
-    until: Annotated[
-        datetime, typer.Argument(help="Deadline in UTC, at most 365 days away; it can be after the close.")
-    ],
-    text: Annotated[str, typer.Option(help="A text (shown to the team).")] = "",
+    submission: SubmissionId,
+    until: Annotated[datetime, typer.Argument(help="Time limit in UTC, within 365 days; can be after the deadline.")],
+    text: Annotated[str, typer.Option(help="A message (shown to the team).")] = "",
 ) -> Answer:
-    """Request an entry's code from its team, which can attach it until the deadline."""
+    """Request a submission's code from its team, which can attach it until the given time."""
     made = admin.submissions.ask_for_code(submission, until.replace(tzinfo=UTC), text)
-    return Answer(made, f"Code requested from the team, until {made['until']}.")
+    return Answer(made, f"Code requested. The team can attach it until {made['until']}.")
 
 
 @answers(app, **IDS)
 def code(
-    admin: AdminClient, submission: EntryId, to: Annotated[Path, typer.Argument(help="The file to write.")]
+    admin: AdminClient, submission: SubmissionId, to: Annotated[Path, typer.Argument(help="The file to write.")]
 ) -> Answer:
-    """Download the code of an entry: a zip or a notebook."""
+    """Download the code of a submission: a zip or a notebook."""
     admin.submissions.download_code(submission, to)
     return Answer({"file": str(to)}, str(to))

@@ -1,6 +1,4 @@
-"""``kennel admin threshold``, ``extractor`` and ``shown-track``: tau, the private track's extractor, and additional
-numbers on the board.
-"""
+"""``kennel admin threshold``, ``extractor`` and ``shown-track``: tau, private extractor, additional metrics."""
 
 import math
 from typing import Annotated
@@ -15,10 +13,10 @@ from kennel_client.names import ThresholdMethod, TrackKind
 thresholds, extractors, shown_tracks = typer.Typer(), typer.Typer(), typer.Typer()
 TrackName = Annotated[TrackKind, typer.Argument(help="The track.")]
 Method = Annotated[ThresholdMethod, typer.Option(help="The method that chooses tau.")]
-Alpha = Annotated[float, typer.Option(help="For margin: the largest share of legitimate entries that tau penalises.")]
-Tau = Annotated[float | None, typer.Option(help="Tau, for the method manual.")]
-Reason = Annotated[str, typer.Option(help="The reason, stored in the history.")]
-Name = Annotated[str, typer.Argument(help="The shown track's name, as in `list`.")]
+Alpha = Annotated[float, typer.Option(help="For margin: the largest share of legitimate submissions to penalise.")]
+Tau = Annotated[float | None, typer.Option(help="The value of tau, for the method manual.")]
+Reason = Annotated[str, typer.Option(help="Reason (shown in `list`).")]
+Name = Annotated[str, typer.Argument(help="The shown track's name (see `list`).")]
 
 
 @answers(thresholds, "list")
@@ -30,7 +28,7 @@ def list_thresholds(
     """List the choices of tau, newest first."""
     history = admin.thresholds.history(competition, track)
     shown = columns(
-        "id", "tau", "method", "standing", "penalised=penalised_count", "freed=freed_count", "by=author",
+        "id", "tau", "method", "standing", "penalised=penalised_count", "no longer penalised=freed_count", "by=author",
         "at=created_at", "reason",
     )  # fmt: skip
     return Listing(history, shown, "No tau has been chosen yet.")
@@ -41,19 +39,19 @@ def changes(
     admin: AdminClient,
     competition: Slug,
     track: TrackName,
-    threshold: Annotated[int, typer.Argument(help="The choice's ID, as in `list`.")],
+    threshold: Annotated[int, typer.Argument(help="The choice's ID, as shown by `list`.")],
 ) -> Listing:
-    """List the entries that a choice of tau penalised or freed."""
+    """List the submissions whose penalty a choice of tau added or removed."""
     entries = admin.thresholds.changes(competition, track, threshold)
     shown = columns("entry=submission_id", "team", "distance=memorization_distance", "label")
-    return Listing(entries, shown, "This choice penalised and freed no entries.")
+    return Listing(entries, shown, "This choice added and removed no penalties.")
 
 
 @answers(thresholds)
 def choices(admin: AdminClient, competition: Slug, track: TrackName, alpha: Alpha = 0.0) -> Listing:
-    """List the tau that each automatic method would choose now, or what it lacks."""
+    """List the tau that each automatic method would choose now, or why it cannot choose one."""
     options = admin.thresholds.choices(competition, track, alpha)
-    shown = columns("method", "tau") | {"lacks": lambda option: option["lacks"] and option["lacks"]["message"]}
+    shown = columns("method", "tau") | {"problem": lambda option: option["lacks"] and option["lacks"]["message"]}
     return Listing(options, shown, "There are no methods.")
 
 
@@ -66,7 +64,7 @@ def preview(
     tau: Tau = None,
     alpha: Alpha = 0.0,
 ) -> Answer:
-    """Show what a choice of tau would change; changes nothing."""
+    """Show what a choice of tau would change, without changing anything."""
     return _retuning_answer(admin.thresholds.preview(competition, track, method, tau=tau, alpha=alpha))
 
 
@@ -80,13 +78,13 @@ def retune(
     alpha: Alpha = 0.0,
     reason: Reason = "",
 ) -> Answer:
-    """Choose a track's tau; shows what changes."""
+    """Choose a track's tau, and show what changes."""
     return _retuning_answer(admin.thresholds.retune(competition, track, method, tau=tau, alpha=alpha, reason=reason))
 
 
 @answers(thresholds)
 def undo(admin: AdminClient, competition: Slug, track: TrackName, reason: Reason) -> Answer:
-    """Undo the newest choice of tau."""
+    """Undo the latest choice of tau."""
     return _retuning_answer(admin.thresholds.undo(competition, track, reason))
 
 
@@ -95,12 +93,12 @@ def _retuning_answer(retuning: View) -> Answer:
     former = "none" if retuning["previous_tau"] is None else f"{retuning['previous_tau']:.6g}"
     lines = [
         f"{retuning['track']}: tau {retuning['tau']:.6g} with {retuning['method']}, previously {former}",
-        f"{counts['penalised']:,} of {counts['entries']:,} entries penalised, {counts['freed']:,} freed, "
-        f"{counts['borderline']:,} near tau",
+        f"{counts['penalised']:,} of {counts['entries']:,} submissions penalised, {counts['freed']:,} no longer "
+        f"penalised, {counts['borderline']:,} near tau",
         f"{counts['moves']:,} teams change rank, {counts['medals']:,} medals and {counts['prizes']:,} prizes change",
     ]
     if retuning["preview"]:
-        lines.append("Nothing was changed.")
+        lines.append("This is a preview; nothing was changed.")
     return Answer(retuning, "\n".join(lines))
 
 
@@ -108,22 +106,24 @@ def _retuning_answer(retuning: View) -> Answer:
 def show(admin: AdminClient, competition: Slug) -> Answer:
     """Show the private track's extractor, and the extractors that you can compare with it."""
     view = admin.private_extractor.get(competition)
-    counts = f"{view['scored']:,} entries scored, {view['waiting']:,} waiting, {view['failed']:,} failed"
+    counts = f"{view['scored']:,} submissions scored, {view['waiting']:,} waiting, {view['failed']:,} failed"
     candidates = ", ".join(view["candidates"]) or "none"
-    return Answer(view, f"The private track uses {view['extractor']}: {counts}.\nYou can compare: {candidates}.")
+    return Answer(
+        view, f"The private track uses {view['extractor']}: {counts}.\nYou can compare it with: {candidates}."
+    )
 
 
 @answers(extractors)
 def compare(
     admin: AdminClient,
     competition: Slug,
-    extractors: Annotated[list[str], typer.Argument(help="Extractors, such as efficientnet_lite2.")],
+    extractors: Annotated[list[str], typer.Argument(help="Extractors to compare, such as efficientnet_lite2.")],
     early_labels: Annotated[
-        bool, typer.Option("--early-labels", help="Use early labels for entries without a decided label.")
+        bool, typer.Option("--early-labels", help="Use early labels for submissions without a decided label.")
     ] = False,
 ) -> Answer:
-    """Compare extractors with the private track's on labelled entries. Returns when all entries are measured; shows how
-    well each extractor separates them.
+    """Compare how well other extractors and the private track's separate labelled submissions, and wait for the
+    result.
     """
     admin.private_extractor.compare(competition, extractors, early_labels=early_labels)
     comparison = admin.private_extractor.wait(competition, see=saying(_comparison_progress))["comparison"]
@@ -150,21 +150,21 @@ def _compared_text(compared: View) -> str:
 def choose(
     admin: AdminClient,
     competition: Slug,
-    extractor: str,
-    reason: Annotated[str, typer.Option(help="The reason, for the audit log.")],
+    extractor: Annotated[str, typer.Argument(help="An extractor that was compared.")],
+    reason: Annotated[str, typer.Option(help="Reason (recorded in the audit log).")],
     tau: Annotated[
-        float | None, typer.Option(help="The new tau. Default: half the distance of the held-out images.")
+        float | None, typer.Option(help="The new tau. Default: half the memorization distance of the held-out images.")
     ] = None,
 ) -> Answer:
-    """Change the private track's extractor to one that was compared; all entries are scored again."""
+    """Change the private track's extractor, and score all submissions again."""
     chosen = admin.private_extractor.choose(competition, extractor, reason, tau=tau)
-    text = f"The private track uses {chosen['extractor']}; {chosen['waiting']:,} entries wait for scoring."
+    text = f"The private track uses {chosen['extractor']}; {chosen['waiting']:,} submissions are waiting to be scored."
     return Answer(chosen, text)
 
 
 @answers(shown_tracks, "list")
 def list_shown_tracks(admin: AdminClient, competition: Slug) -> Listing:
-    """List the shown tracks of a competition, and their progress."""
+    """List the shown tracks of a competition with their progress."""
     tracks = admin.shown_tracks.all(competition)
     counts = ("measured", "waiting", "failed", "missing", "error")
     rows = [{**dict.fromkeys(counts), **track, **(track["progress"] or {})} for track in tracks]
@@ -177,19 +177,19 @@ def add(
     admin: AdminClient,
     competition: Slug,
     name: Annotated[str, typer.Argument(help="Name of the column: lower-case letters, digits, underscores.")],
-    metric: Annotated[str, typer.Argument(help="Metric, such as fid, kid, cmmd, precision, coverage or vendi.")],
-    extractor: Annotated[str, typer.Argument(help="Extractor, such as dinov2.")],
-    reference: Annotated[TrackKind, typer.Option(help="The track that provides the reference.")] = "public",
+    metric: Annotated[str, typer.Argument(help="The metric, such as fid, kid, cmmd, precision, coverage or vendi.")],
+    extractor: Annotated[str, typer.Argument(help="The extractor, such as dinov2.")],
+    reference: Annotated[TrackKind, typer.Option(help="The track whose reference set to use.")] = "public",
     everybody: Annotated[
         bool,
         typer.Option(
             "--everybody",
-            help="Show it to everybody now. Default: to organizers and reviewers until the final board is published.",
+            help="Show it to everybody now. Default: only to organizers and reviewers, until the board is final.",
         ),
     ] = False,
-    constant: Annotated[list[str] | None, typer.Option(help="A constant of the metric: NAME=NUMBER.")] = None,
+    constant: Annotated[list[str] | None, typer.Option(help="A metric's constant, as NAME=NUMBER. Repeatable.")] = None,
 ) -> Answer:
-    """Show another number next to the ranked ones; entries are measured when no other jobs wait."""
+    """Show another metric, which does not affect ranks. Submissions are measured when no other jobs are waiting."""
     constants = dict(map(_name_and_number, constant or ()))
     shown = admin.shown_tracks.add(
         competition,
@@ -210,26 +210,32 @@ def _name_and_number(text: str) -> tuple[str, float]:
     except ValueError:
         number = math.nan
     if not name or not math.isfinite(number):  # JSON cannot represent other numbers
-        raise Unreadable(f"{text} is not NAME=NUMBER.")
+        raise Unreadable(f"{text} does not have the form NAME=NUMBER.")
     return name, number
 
 
 def _shown_text(shown: View) -> str:
     progress = shown["progress"]
-    far = f": {progress['state']}, {progress['waiting']:,} entries waiting" if progress else ""
-    seen = "everybody" if shown["visibility"] == "everybody" else "organizers and reviewers until the final board"
+    far = f": {progress['state']}, {progress['waiting']:,} submissions waiting" if progress else ""
+    seen = (
+        "everybody"
+        if shown["visibility"] == "everybody"
+        else "organizers and reviewers until the final board is published"
+    )
     return f"{shown['name']} ({shown['title']}, {shown['extractor']}) is shown to {seen}{far}."
 
 
 @answers(shown_tracks)
 def remove(admin: AdminClient, competition: Slug, name: Name) -> Answer:
-    """Remove a shown track; its measurements are kept."""
+    """Remove a shown track. Its measurements are kept."""
     admin.shown_tracks.remove(competition, name)
     return Answer({"name": name, "removed": True}, f"{name} is no longer shown.")
 
 
 @answers(shown_tracks)
 def measure(admin: AdminClient, competition: Slug, name: Name) -> Answer:
-    """Measure the entries without this number again, after a failure."""
+    """After a failure, measure the submissions that have no value on a shown track."""
     queued = admin.shown_tracks.measure_missing(competition, name)
-    return Answer(queued, f"{queued['entries']:,} entries queued; they are measured when no other jobs wait.")
+    return Answer(
+        queued, f"{queued['entries']:,} submissions are queued; they are measured when no other jobs are waiting."
+    )
