@@ -151,9 +151,9 @@ def storage(admin: AdminClient, competition: Slug) -> Answer:
     """Show how much storage a competition's zips use, and which teams use the most."""
     view = admin.competitions.storage(competition)
     lines = [
-        f"stored    {_size(view['stored_bytes'])}",
+        f"stored      {_size(view['stored_bytes'])}",
         f"in progress {_size(view['staged_bytes'])}",
-        f"at most   {_size(view['max_bytes'])}, per team {_size(view['max_team_bytes'])}",
+        f"at most     {_size(view['max_bytes'])}, per team {_size(view['max_team_bytes'])}",
     ]
     lines += [f"{_size(row['stored_bytes'])}  {row['team']}" for row in view["largest_teams"]]
     return Answer(view, "\n".join(lines))
