@@ -74,7 +74,6 @@ def any_admin(session: Session) -> bool:
 
 
 def active_admins(session: Session) -> Sequence[Account]:
-    """All admins who are not suspended."""
     active = (Account.role == "admin") & Account.suspended_at.is_(None)
     return session.scalars(select(Account).where(active).order_by(Account.id)).all()
 
@@ -129,13 +128,11 @@ def account_summaries(
 
 
 def account_by_identity(session: Session, issuer: str, subject: str) -> Account | None:
-    """The account that is linked to a subject of an OpenID Connect issuer."""
     identity = only_row(session, Identity, issuer=issuer, subject=subject)
     return identity.account if identity else None
 
 
 def has_identity(session: Session, account_id: int) -> bool:
-    """Whether a person can sign in through an OpenID Connect issuer."""
     return session.scalar(select(Identity.id).where(Identity.account_id == account_id).limit(1)) is not None
 
 
@@ -147,7 +144,6 @@ def token_by_digest(session: Session, digest: bytes) -> Token | None:
 
 
 def load_tokens(session: Session, account_id: int) -> Sequence[Token]:
-    """A person's API tokens that have not been revoked, newest first."""
     return newest_rows(session, Token, account_id=account_id, revoked_at=None)
 
 
@@ -158,13 +154,11 @@ def revoke_token(session: Session, account_id: int, token_id: int, *, now: datet
 
 
 def revoke_tokens(session: Session, account_id: int, now: datetime, *, exclude: Collection[int] = ()) -> None:
-    """Revoke all of a person's API tokens, except those with ids in ``exclude``."""
     others = (Token.account_id == account_id) & Token.id.not_in(exclude) & Token.revoked_at.is_(None)
     session.execute(update(Token).where(others).values(revoked_at=now))
 
 
 def withdraw_scope(session: Session, account_id: int, scope: str) -> None:
-    """Remove a scope from all of a person's API tokens."""
     tokens = (Token.account_id == account_id) & Token.revoked_at.is_(None)
     session.execute(update(Token).where(tokens).values(scopes=func.array_remove(Token.scopes, scope)))
 
@@ -181,8 +175,7 @@ def load_sessions(session: Session, account_id: int, now: datetime) -> Sequence[
 
 
 def waiting_session(session: Session, digest: bytes, now: datetime) -> WebSession | None:
-    """The session with this SHA-256 of its cookie that is waiting for the second factor, locked for this
-    transaction."""
+    """The session with this SHA-256 of its cookie that awaits the second factor, locked for this transaction."""
     waiting = (WebSession.digest == digest) & WebSession.awaits_second_factor & _is_open(now)
     return session.scalars(select(WebSession).where(waiting).with_for_update(of=WebSession)).one_or_none()
 
@@ -208,7 +201,6 @@ def end_session(session: Session, account_id: int, session_id: int, *, now: date
 
 
 def end_sessions(session: Session, account_id: int, now: datetime, *, exclude: int | None = None) -> None:
-    """End all of a person's sessions, except the session with id ``exclude``."""
     others = (WebSession.account_id == account_id) & (WebSession.id.is_distinct_from(exclude))
     session.execute(update(WebSession).where(others, _is_open(now)).values(ended_at=now))
 
@@ -234,7 +226,6 @@ def remember_device(session: Session, account_id: int, digest: bytes, *, now: da
 
 
 def forget_devices(session: Session, account_id: int) -> None:
-    """Forget all browsers that a person has signed in with."""
     session.execute(delete(KnownDevice).where(KnownDevice.account_id == account_id))
 
 
@@ -250,7 +241,7 @@ def lock_link(session: Session, digest: bytes, purpose: str, *, now: datetime) -
 
 
 def void_links(session: Session, account_id: int, purpose: str, *, now: datetime) -> None:
-    """Invalidate every unused link of a person for this purpose."""
+    """Invalidate a person's unused links for this purpose."""
     links = (OneTimeLink.account_id == account_id) & (OneTimeLink.purpose == purpose)
     session.execute(update(OneTimeLink).where(links, OneTimeLink.used_at.is_(None)).values(used_at=now))
 

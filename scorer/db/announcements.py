@@ -24,7 +24,6 @@ def load_readers(session: Session, competition_id: int) -> Sequence[int]:
 def messages_to(
     session: Session, team_id: int, *, before: int | None = None, limit: int | None = None
 ) -> Sequence[TeamMessage]:
-    """The messages to a team and to teams merged into it, newest first: at most ``limit``, only those older than the id
-    ``before``."""
+    """The messages to a team and to teams merged into it that are older than the id ``before``, newest first."""
     teams = (team_id, *merges.absorbed_ids(session, team_id))
     return newest_rows(session, TeamMessage, TeamMessage.team_id.in_(teams), before=before, limit=limit)

@@ -35,7 +35,6 @@ CHECK_SECONDS = 0.5
 
 
 def _limit_statements() -> str:
-    """The statements that set limits and time zone of a transaction."""
     limits = {
         "lock_timeout": LOCK_SECONDS,
         "statement_timeout": STATEMENT_SECONDS,
@@ -111,7 +110,6 @@ class TimedConnection(psycopg2.extensions.connection):
     long_answer_seconds: float | None = None
 
     def allow_long_statements(self, seconds: float) -> None:
-        """Let each statement of this transaction take this many seconds."""
         with self.cursor() as cursor:
             cursor.execute("SET LOCAL statement_timeout = %s", (f"{seconds * 1000:.0f}ms",))
         self.long_answer_seconds = seconds + ANSWER_MARGIN_SECONDS

@@ -53,8 +53,7 @@ def long_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def tables_in(connection: Connection) -> Sequence[str]:
-    """The tables of the database, sorted so that none refers to a later one. A database of an older version lacks newer
-    tables."""
+    """The existing tables, sorted so that none refers to a later one. An older database lacks newer tables."""
     existing = set(inspect(connection).get_table_names())
     return [table.name for table in TABLES if table.name in existing]
 

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, Text, cast, false, func, literal, 
 from sqlalchemy.dialects.postgresql import aggregate_order_by, distinct_on
 from sqlalchemy.orm import Session, aliased, contains_eager, joinedload
 
-from scorer.db.newest_rows import newest_ids
+from scorer.db.newest_rows import newest_ids, newest_rows, only_row
 from scorer.db.tables import (
     Account,
     AllowlistEntry,
@@ -69,7 +69,6 @@ def track_setups_by_slug(session: Session, slug: str) -> Sequence[TrackSetup]:
 
 
 def track_setups_by_id(session: Session, ids: Collection[int]) -> Sequence[TrackSetup]:
-    """The tracks of these competitions, without former ones."""
     return _track_setups(session, Competition.id.in_(ids))
 
 
@@ -86,8 +85,6 @@ def _track_setups(session: Session, condition: ColumnElement[bool]) -> Sequence[
 
 
 class Material(NamedTuple):
-    """The content that the organizers of a competition have published."""
-
     publications: tuple[Publication, ...]
     """Every publication of the private board and its withdrawals, newest first."""
     files: tuple[DataFile, ...]
@@ -138,7 +135,6 @@ def rows_digest(session: Session, ids: Collection[int]) -> str | None:
 
 
 def offered_files(session: Session, competition_id: int) -> Sequence[DataFile]:
-    """The data files that a competition offers, sorted by name."""
     return session.scalars(_offered_files([competition_id]).order_by(DataFile.name)).all()
 
 
@@ -174,8 +170,7 @@ def is_reference(session: Session, sha256: str, roles: Collection[str]) -> bool:
 def list_allowlist(
     session: Session, competition_id: int, *, before: int | None = None, limit: int | None = None
 ) -> Sequence[AllowlistEntry]:
-    """The allowlist of a competition, the newest invitation first: at most ``limit``, only those older than the id
-    ``before``."""
+    """The invitations older than the id ``before``, newest first."""
     newest = _newest(AllowlistEntry.competition_id == competition_id).subquery("newest")
     query = select(AllowlistEntry).join(newest, newest.c.id == AllowlistEntry.id).where(newest.c.invited)
     if before is not None:
@@ -207,8 +202,7 @@ def competition_by_slug(session: Session, slug: str) -> Competition | None:
 
 
 def is_published(session: Session, competition_id: int, at: datetime | None = None) -> bool:
-    """Whether the private board is (or was at a past moment) public, as provisional or final board. The newest
-    publication decides."""
+    """Whether the private board is public, now or at the moment ``at``, as provisional or final board."""
     acts = select(Publication.published).where(Publication.competition_id == competition_id)
     if at is not None:
         acts = acts.where(Publication.created_at <= at)
@@ -216,26 +210,22 @@ def is_published(session: Session, competition_id: int, at: datetime | None = No
 
 
 def is_final(session: Session, competition_id: int) -> bool:
-    """Whether the final board is public. The newest publication decides."""
+    """Whether the newest publication is that of the final board."""
     acts = select(Publication.published & Publication.final).where(Publication.competition_id == competition_id)
     return bool(session.scalar(acts.order_by(Publication.id.desc()).limit(1)))
 
 
 def load_publications(session: Session, competition_id: int) -> Sequence[Publication]:
     """Every publication of a competition and its withdrawals, newest first."""
-    query = select(Publication).where(Publication.competition_id == competition_id)
-    return session.scalars(query.order_by(Publication.id.desc())).all()
+    return newest_rows(session, Publication, competition_id=competition_id)
 
 
 def load_tracks(session: Session, competition_id: int) -> dict[TrackKind, Track]:
-    """The tracks of a competition by kind, without former ones."""
     query = select(Track).where(Track.competition_id == competition_id, Track.kind != "former")
     return {track.board_kind: track for track in session.scalars(query)}
 
 
 class CompetitionBoards(NamedTuple):
-    """A competition with its tracks by kind, without former ones, and whether its private board is public."""
-
     competition: Competition
     tracks: dict[TrackKind, Track]
     published: bool
@@ -278,7 +268,7 @@ def load_references(session: Session, competition_id: int) -> dict[str, Competit
 
 
 def reference_set_by_sha256(session: Session, sha256: str) -> ReferenceSet | None:
-    return session.scalars(select(ReferenceSet).where(ReferenceSet.sha256 == sha256)).one_or_none()
+    return only_row(session, ReferenceSet, sha256=sha256)
 
 
 def reference_sets(session: Session, ids: Sequence[int]) -> list[ReferenceSet]:
@@ -288,11 +278,10 @@ def reference_sets(session: Session, ids: Sequence[int]) -> list[ReferenceSet]:
 
 
 def preparation_by_key(session: Session, key: str) -> Preparation | None:
-    return session.scalars(select(Preparation).where(Preparation.key == key)).one_or_none()
+    return only_row(session, Preparation, key=key)
 
 
 def tracks_with_preparation(session: Session, preparation_id: int) -> Sequence[Track]:
-    """The tracks that are measured against a preparation."""
     return session.scalars(select(Track).where(Track.preparation_id == preparation_id)).all()
 
 

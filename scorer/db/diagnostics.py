@@ -49,6 +49,5 @@ def unsent_deliveries(session: Session) -> Unsent:
 
 
 def newest_zips(session: Session, limit: int) -> Sequence[str]:
-    """The keys of the newest entries' zips."""
     stored = select(Submission.blob_key).where(Submission.blob_key.is_not(None))
     return [key for key in session.scalars(stored.order_by(Submission.ref.desc()).limit(limit)) if key is not None]

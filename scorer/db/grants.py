@@ -10,8 +10,7 @@ from scorer.db.tables import Table
 
 
 def grant(connection: Connection, role: str) -> None:
-    """Grant ``role`` its rights on every table. Append-only tables can only be read and added to. Run it after each
-    migration."""
+    """Grant ``role`` its rights on every table. Run it after each migration."""
     role = '"{}"'.format(role.replace('"', '""').replace(":", r"\:"))
     connection.execute(text(f"GRANT USAGE ON SCHEMA public TO {role}"))
     connection.execute(text(f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role}"))
@@ -23,7 +22,6 @@ def grant(connection: Connection, role: str) -> None:
 
 
 def _rights_on(info: Mapping[Any, Any]) -> list[str]:
-    """The service's rights on a table, from the table's ``info``."""
     rights = ["SELECT", "INSERT", *([] if info.get("append_only") else ["UPDATE"])]
     return [*rights, *(["DELETE"] if info.get("expiring") else [])]
 

@@ -58,7 +58,6 @@ def find_member_rater(session: Session, study_id: int, account_id: int, *, name:
 
 
 def raters(session: Session, study_id: int) -> list[ListedRater]:
-    """All raters of a study, in the order in which they were added."""
     query = (
         select(Rater.id, Rater.account_id, Rater.name, Rater.ended_at, func.count(Rating.id))
         .outerjoin(Rating, Rating.rater_id == Rater.id)
@@ -87,7 +86,6 @@ def next_items(
 
 
 def known_items(session: Session, study_id: int, item_ids: Collection[int]) -> set[int]:
-    """The ids that belong to items of this study."""
     query = select(RatingItem.id).where(RatingItem.study_id == study_id, RatingItem.id.in_(item_ids))
     return set(session.scalars(query))
 
@@ -117,7 +115,6 @@ def totals(session: Session, study_id: int) -> list[KindTotals]:
 
 
 def rating_sums(session: Session, study_id: int) -> list[RatedItem]:
-    """Each rated item of a study, sorted by id."""
     query: Any = (
         select(
             RatingItem.submission_ref,

@@ -46,8 +46,7 @@ class Origin:
 def add_entries(
     session: Session, origin: Origin, tracks: Mapping[TrackKind, Track], *, entries: Sequence[ImportedEntry]
 ) -> dict[str, int]:
-    """Add entries as scored, each with its team, its event and a measurement on each track. Returns their refs by
-    external id."""
+    """Add scored entries with team, event and a measurement on each track. Returns their refs by external id."""
     teams = _add_teams(session, origin, entries)
     rows = [
         {
@@ -115,7 +114,6 @@ def add_labels(session: Session, origin: Origin, labels: Mapping[int, tuple[str,
 
 
 def disqualify(session: Session, origin: Origin, refs: Sequence[int], *, reason: str) -> None:
-    """Add a ruling that disqualifies each of these entries."""
     rows = [{"submission_ref": ref, "kind": "disqualify", "reason": reason} | origin.decision for ref in refs]
     if rows:
         session.execute(insert(Ruling), rows)

@@ -12,14 +12,16 @@ RowT = TypeVar("RowT", bound=DeclarativeBase)
 
 
 def only_row(session: Session, table: type[RowT], **columns: int | str | bytes) -> RowT | None:
-    """The row of a table with these unique values of columns; None if there is none."""
     return session.scalars(select(table).filter_by(**columns)).one_or_none()
 
 
-def newest_row(session: Session, table: type[RowT], **columns: int | str) -> RowT | None:
-    """The newest row of a table with these values of columns, which is the row that counts; None if there is none."""
+def newest_row(
+    session: Session, table: type[RowT], *conditions: ColumnElement[bool], **columns: int | str
+) -> RowT | None:
+    """The newest row that meets the conditions and has these values of columns, which is the row that counts."""
     (key,) = table.__mapper__.primary_key
-    return session.scalars(select(table).filter_by(**columns).order_by(key.desc()).limit(1)).one_or_none()
+    query = select(table).where(*conditions).filter_by(**columns)
+    return session.scalars(query.order_by(key.desc()).limit(1)).one_or_none()
 
 
 def newest_rows(
@@ -30,8 +32,7 @@ def newest_rows(
     limit: int | None = None,
     **columns: int | None,
 ) -> Sequence[RowT]:
-    """The rows of a table that meet the conditions and have these values of columns, newest first: at most ``limit``,
-    only those older than the key ``before``."""
+    """The rows that meet the conditions, have these values of columns and precede the key ``before``, newest first."""
     (key,) = table.__mapper__.primary_key
     query = select(table).where(*conditions).filter_by(**columns)
     if before is not None:

@@ -35,7 +35,6 @@ class MailFault(NamedTuple):
 
 
 def member_accounts(session: Session, team_ids: Collection[int]) -> Sequence[int]:
-    """The ids of the accounts that are members of any of these teams."""
     members = select(Membership.account_id).where(Membership.is_current(), Membership.team_id.in_(team_ids))
     return session.scalars(members.distinct()).all()
 
@@ -92,8 +91,7 @@ def count_unread(session: Session, account_id: int) -> int:
 def mark_read(
     session: Session, account_id: int, now: datetime, *, only: int | None = None, up_to: int | None = None
 ) -> int:
-    """Mark a person's unread notices as read: the notice with id ``only``, or all up to id ``up_to``. Returns how
-    many."""
+    """Mark the notice with id ``only``, or all up to id ``up_to``, as read. Returns how many were unread."""
     unread = (Notice.account_id == account_id) & Notice.read_at.is_(None)
     if only is not None:
         unread &= Notice.id == only
@@ -170,7 +168,6 @@ PENDING_STATES = (DeliveryState.WAITING, DeliveryState.SENDING)
 
 
 def active_webhooks(session: Session, account_id: int) -> Sequence[Webhook]:
-    """A person's webhooks, oldest first."""
     active = (Webhook.account_id == account_id) & Webhook.ended_at.is_(None)
     return session.scalars(select(Webhook).where(active).order_by(Webhook.id)).all()
 
@@ -207,6 +204,6 @@ def close_delivery(session: Session, delivery: Delivery, *, state: DeliveryState
 
 
 def cancel_deliveries(session: Session, webhook_id: int, error: str) -> None:
-    """Fail all waiting deliveries of a webhook, with this error."""
+    """Fail all waiting deliveries of a webhook."""
     waiting = (Delivery.webhook_id == webhook_id) & (Delivery.state == DeliveryState.WAITING)
     session.execute(update(Delivery).where(waiting).values(state=DeliveryState.FAILED, error=error))

@@ -167,13 +167,11 @@ def team_ids_alone(session: Session, account_id: int) -> set[int]:
 
 
 def former_names(session: Session, team_id: int) -> set[str]:
-    """The earlier names of a team."""
     return set(session.scalars(select(TeamRenaming.before).where(TeamRenaming.team_id == team_id)))
 
 
 def erase_names(session: Session, account_id: int, pseudonym: str, *, team_names: Collection[str]) -> None:
-    """Remove the names of a deleted account, and these names of its teams, from rows that the service may only add.
-    Uses the database's function for that."""
+    """Remove an account's and its teams' names from append-only rows, which only a function of the database may do."""
     function = func.erase_names(cast(account_id, BigInteger), pseudonym, cast(list(team_names), ARRAY(Text)))
     session.execute(select(function))
 

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Exists, Select, case, exists, func, or_, s
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
+from scorer.db.newest_rows import newest_rows
 from scorer.db.tables import Measurement, Preparation, RescoringAct, RescoringCampaign, Submission, Track
 from scorer.lifecycle import Status
 
@@ -55,8 +56,6 @@ def conditions_hash(track_id: int, measured: Any) -> ColumnElement[int]:
 
 
 class MeasurementConditions(NamedTuple):
-    """The terms of a measurement: scorer version, references, extractor."""
-
     scorer_version: str
     references: int
     """The number of their preparation; 0 before a track had any campaign."""
@@ -86,7 +85,6 @@ def load_conditions(
 
 
 def has_switched_since(connection: Any, track_id: int, at: datetime) -> bool:
-    """Whether a campaign of a track was switched on or off after a moment."""
     later = track_switches_query([track_id]).where(RescoringAct.created_at > at)
     return connection.scalar(later.limit(1)) is not None
 
@@ -116,7 +114,6 @@ def newest_change(session: Session, track_id: int) -> datetime | None:
 
 
 def paused_campaigns(session: Session) -> frozenset[int]:
-    """The campaigns that currently take no jobs."""
     return frozenset(session.scalars(_paused()))
 
 
@@ -137,26 +134,18 @@ def open_campaigns(session: Session, **subject: int) -> Sequence[RescoringCampai
     ended = exists().where(
         RescoringAct.campaign_id == RescoringCampaign.id, RescoringAct.kind.in_((*SWITCHES, "cancel"))
     )
-    query = select(RescoringCampaign).filter_by(**subject).where(~ended)
-    return session.scalars(query.order_by(RescoringCampaign.id.desc())).all()
+    return newest_rows(session, RescoringCampaign, ~ended, **subject)
 
 
 def load_acts(session: Session, campaign_id: int) -> Sequence[RescoringAct]:
-    """The acts of a campaign, newest first."""
-    acts = select(RescoringAct).where(RescoringAct.campaign_id == campaign_id)
-    return session.scalars(acts.order_by(RescoringAct.id.desc())).all()
+    return newest_rows(session, RescoringAct, campaign_id=campaign_id)
 
 
 def in_force_on(session: Session, track_id: int) -> Sequence[RescoringCampaign]:
-    """The campaigns of a track that are in force, newest first."""
-    campaigns = select(RescoringCampaign).where(
-        RescoringCampaign.track_id == track_id, RescoringCampaign.id.in_(in_force())
-    )
-    return session.scalars(campaigns.order_by(RescoringCampaign.id.desc())).all()
+    return newest_rows(session, RescoringCampaign, RescoringCampaign.id.in_(in_force()), track_id=track_id)
 
 
 def in_force_in(session: Session, competition_id: int) -> frozenset[int]:
-    """The ids of a competition's campaigns that are in force."""
     of_competition = select(RescoringCampaign.id).join(Track, Track.id == RescoringCampaign.track_id)
     wanted = of_competition.where(Track.competition_id == competition_id, RescoringCampaign.id.in_(in_force()))
     return frozenset(session.scalars(wanted))
@@ -170,8 +159,6 @@ def find_reference_campaign(session: Session, track_id: int, key: str | None) ->
 
 
 class MeasuredDifference(NamedTuple):
-    """The differences between a campaign's measurements and its entries' newest earlier ones."""
-
     measured: int
     changed: int
     """Entries with a different FID or memorization distance."""
@@ -179,7 +166,6 @@ class MeasuredDifference(NamedTuple):
     """The largest difference of FID, like ``distance_difference``; None without any measurement."""
     distance_difference: float | None
     scorer_versions: Sequence[str]
-    """The scorer versions of the measurements."""
 
 
 def compute_difference(session: Session, campaign: RescoringCampaign) -> MeasuredDifference:
@@ -256,8 +242,7 @@ def measured_entries(session: Session, campaign: RescoringCampaign) -> Sequence[
 
 
 def count_without_zip(session: Session, competition_id: int, *conditions: ColumnElement[bool]) -> int:
-    """How many scored entries of a competition meet all conditions but cannot be measured again, because they were
-    imported or their zip was deleted."""
+    """How many matching scored entries cannot be measured again, because they are imported or have lost their zip."""
     query = select(func.count()).where(
         Submission.competition_id == competition_id,
         Submission.status == Status.SCORED,

@@ -26,8 +26,7 @@ from scorer.lifecycle import DeliveryState, MailState
 
 
 def expired_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]]:
-    """The rows that had ended at a moment, as conditions by table. Deliveries precede the webhooks that they refer
-    to."""
+    """The conditions for rows that had ended, by table. Deliveries precede the webhooks that they refer to."""
     has_deliveries = exists().where(Delivery.webhook_id == Webhook.id)
     return {
         WebSession: func.least(WebSession.ended_at, WebSession.expires_at) < moment,
@@ -44,8 +43,7 @@ def expired_before(moment: datetime) -> Mapping[type[Table], ColumnElement[bool]
 
 
 def remove(session: Session, table: type[Table], over: ColumnElement[bool], *, limit: int) -> int:
-    """Delete at most ``limit`` rows of a table that have ended; returns how many. Locked rows stay until the next
-    round."""
+    """Delete at most ``limit`` rows and return how many. Locked rows stay until the next round."""
     (key,) = table.__mapper__.primary_key
     expired = select(key).where(over).order_by(key).limit(limit).with_for_update(skip_locked=True)
     return count_changed(session, delete(table).where(key.in_(expired)).execution_options(synchronize_session=False))

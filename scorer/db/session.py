@@ -55,8 +55,7 @@ POOL_SECONDS = 10
 
 
 def build_engine(settings: Settings, *, max_connections: int = COMMAND_CONNECTIONS, **options: Any) -> Engine:
-    """The engine of the service's own role, with a pool of at most ``max_connections``. Times are read and written in
-    UTC."""
+    """The engine of the service's own role. Times are read and written in UTC."""
     pool_size = min(max_connections, 10)
     engine = create_engine(
         settings.database_url.get_secret_value(),
@@ -79,8 +78,7 @@ def _leave_read_only_server(context: ExceptionContext) -> None:
 
 
 def build_sessions(engine: Engine, **info: object) -> Sessions:
-    """A factory of sessions with objects that stay readable after the commit. ``info`` is the ``Session.info`` of
-    each."""
+    """A factory of sessions with objects that stay readable after the commit. ``info`` is each ``Session.info``."""
     sessions = sessionmaker(engine, expire_on_commit=False, info=info)
     event.listen(sessions, "after_begin", _note_connection)
     return sessions
@@ -126,8 +124,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def unavailability(error: BaseException) -> str:
-    """Why the database is unavailable, in one line for logs, from one of ``UNAVAILABLE``. Leaves out the statement and
-    its parameters."""
+    """Why the database is unavailable, in one line for logs, without the statement and its parameters."""
     cause = error.__cause__ if isinstance(error, ConnectionLost) and error.__cause__ is not None else error
     return f"the database did not answer: {type(cause).__name__}: {str(cause).strip().partition(chr(10))[0]}"
 
@@ -203,14 +200,12 @@ class Connections:
 
 
 def use_one_snapshot(session: Session) -> None:
-    """Make every statement of this transaction see the same snapshot (REPEATABLE READ). Call it before the first
-    statement."""
+    """Make this transaction REPEATABLE READ. Call it before the first statement."""
     session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
 def allow_long_statements(connection: Connection, seconds: float) -> None:
-    """Let each statement of this transaction take this many seconds instead of a minute. For workers that read whole
-    competitions."""
+    """Allow each statement of this transaction more than a minute, for workers that read whole competitions."""
     driver = connection.connection.driver_connection
     if isinstance(driver, TimedConnection):
         driver.allow_long_statements(seconds)

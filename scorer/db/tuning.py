@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer.db import rescoring
 from scorer.db.leaderboard.scores import id_list
-from scorer.db.newest_rows import newest_ids, newest_row
+from scorer.db.newest_rows import newest_ids, newest_row, newest_rows, only_row
 from scorer.db.tables import (
     ComparedDistance,
     Comparison,
@@ -43,8 +43,7 @@ def preparations(session: Session, ids: Sequence[int]) -> list[Preparation]:
 
 
 def refs_with_images(session: Session, competition_id: int) -> set[int]:
-    """The refs of a competition's scored entries in time that have a zip. Imported entries and those with a deleted zip
-    have none."""
+    """Scored entries in time that have a zip. Imported entries and those with a deleted zip have none."""
     query = select(Submission.ref).where(
         Submission.competition_id == competition_id,
         Submission.status == Status.SCORED,
@@ -69,8 +68,7 @@ def refs_to_measure(session: Session, preparation_id: int, refs: Collection[int]
 
 
 def distances(session: Session, preparation_id: int, refs: Collection[int]) -> dict[int, float]:
-    """The memorization distances of entries in a preparation's feature space, by ref. Taken from scoring, or else from
-    a comparison."""
+    """The memorization distances of entries by ref, from scoring or else from a comparison."""
     any_ref = any_(id_list(refs))
     compared = (
         select(ComparedDistance.submission_ref, ComparedDistance.memorization_distance)
@@ -124,15 +122,13 @@ def failure_messages(session: Session, preparation_id: int, refs: Collection[int
 
 
 def newest_threshold(session: Session, track_id: int) -> Threshold | None:
-    """The threshold that ranks a track's board. None if there is none yet, or none since a change in how the track is
-    measured."""
+    """The threshold that ranks a track's board; None if none was chosen since the track is measured this way."""
     newest = newest_row(session, Threshold, track_id=track_id)
     return None if newest is None or newest.method == UNSET else newest
 
 
 def newest_thresholds(session: Session, track_ids: Collection[int]) -> dict[int, Threshold]:
-    """The thresholds that currently rank the boards of these tracks, by track. Tracks without a threshold are
-    missing."""
+    """The thresholds that rank the boards of these tracks, by track. Tracks without one are missing."""
     query = select(Threshold).where(Threshold.id.in_(newest_ids(Threshold.track_id, track_ids, 1)))
     return {newest.track_id: newest for newest in session.scalars(query) if newest.method != UNSET}
 
@@ -145,13 +141,11 @@ def lock_track(session: Session, track_id: int) -> str:
 
 
 def threshold(session: Session, track_id: int, threshold_id: int) -> Threshold | None:
-    """One of a track's thresholds; None if it has none with this id."""
-    query = select(Threshold).where(Threshold.track_id == track_id, Threshold.id == threshold_id)
-    return session.scalars(query).one_or_none()
+    return only_row(session, Threshold, track_id=track_id, id=threshold_id)
 
 
 def load_thresholds(session: Session, track_id: int) -> Sequence[Threshold]:
-    return session.scalars(select(Threshold).where(Threshold.track_id == track_id).order_by(Threshold.id.desc())).all()
+    return newest_rows(session, Threshold, track_id=track_id)
 
 
 UNDO = "undo"

@@ -30,12 +30,8 @@ __all__ = [
 
 
 class Extractor(Protocol):
-    """A loaded extractor."""
-
     @property
-    def spec(self) -> ExtractorSpec:
-        """The catalogue's entry for the extractor."""
-        ...
+    def spec(self) -> ExtractorSpec: ...
 
     @property
     def provenance(self) -> dict[str, Any]:

@@ -57,8 +57,6 @@ def immediate_slots(forward: Callable[[Images], Features], images: Images, batch
 
 
 class _LaunchedBatch(NamedTuple):
-    """A launched slot and the images in it."""
-
     slot: Slot
     start: int
     rows: int

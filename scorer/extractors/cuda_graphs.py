@@ -5,7 +5,6 @@ to CUDA. These are all in :class:`Gpu`, which tests replace by a slow simulation
 """
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from scorer.extractors.batches import Features, Images, Slot, require_images
 from scorer.extractors.out_of_memory import OutOfMemorySuppressed
+from scorer.extractors.weights import write_once
 
 IN_FLIGHT = 2
 """Batches in flight at the same time: one is read and copied while the other is computed."""
@@ -76,7 +76,6 @@ class Gpu:
 
     @property
     def memory_bytes(self) -> int:
-        """The device's whole memory, in bytes."""
         return int(torch.cuda.get_device_properties(self.device).total_memory)
 
     def peak_bytes(self, run: Callable[[], object]) -> float:
@@ -100,7 +99,6 @@ class Gpu:
 
 
 def find_gpu(device: torch.device) -> Gpu | None:
-    """The GPU of a device; None for the CPU."""
     return None if device.type == "cpu" else Gpu(device)
 
 
@@ -154,20 +152,10 @@ def largest_safe_batch(used_share: Callable[[int], float]) -> int:
 
 
 def fixed_batch(file: Path | None, find: Callable[[], int]) -> int:
-    """The batch size stored in ``file``. Without the file, the result of ``find``, which is then stored.
-
-    If two workers compute one at the same time, the first to write decides for both.
-    """
+    """The batch size stored in ``file``. Without the file, the result of ``find``, which is then stored."""
     if file is None:
         return find()
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f".{file.name}.{os.getpid()}")
-        draft.write_text(json.dumps({"batch_size": find()}))
-        try:
-            file.hardlink_to(draft)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+        write_once(file, json.dumps({"batch_size": find()}))
     return int(json.loads(file.read_text())["batch_size"])

@@ -33,7 +33,6 @@ def choose_device(options: ExtractorOptions) -> torch.device:
 
 
 def is_device_error(error: BaseException) -> bool:
-    """Whether an error comes from CUDA or its libraries."""
     is_from_library = isinstance(error, RuntimeError) and any(text in str(error) for text in _DEVICE_ERRORS)
     return isinstance(error, torch.AcceleratorError) or is_from_library
 

@@ -57,7 +57,6 @@ class PointwiseProduct(nn.Module):
         self._steps = (slice(None), *(slice(None, None, step) for step in convolution.stride))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Multiply each pixel's channels with the weights."""
         pixels = x.permute(0, 2, 3, 1)[self._steps]
         product: Tensor = nn.functional.linear(pixels, self.weight, self.bias)
         return product.permute(0, 3, 1, 2)

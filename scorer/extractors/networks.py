@@ -247,4 +247,4 @@ def _find_tensor_fault(expected: Mapping[str, Tensor], stored: Mapping[str, Tens
         if not bool(torch.isfinite(candidate).all()):
             return f"{name} has values that are not finite"
     unknown = next((name for name in stored if name not in expected), None)
-    return None if unknown is None else f"{unknown} is not part of it"
+    return None if unknown is None else f"{unknown} is not part of the network"

@@ -43,5 +43,4 @@ class ExtractorOptions:
 
     @property
     def resolved_threads(self) -> int:
-        """The number of threads, with None resolved."""
         return allowed_threads() if self.threads is None else self.threads

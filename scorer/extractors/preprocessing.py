@@ -24,7 +24,6 @@ class Preprocessing(nn.Module):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        """Resize and normalise on the device of the images and this module."""
         x = images.permute(0, 3, 1, 2).to(torch.float32)
         prepared: Tensor = self._resize_and_normalise(x)
         return prepared

@@ -78,15 +78,7 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
     record = _record_path(weights.path)
     line = f"{weights.sha256}  {weights.path.name}\n"
     try:
-        draft = record.with_name(f".{record.name}.{os.getpid()}")
-        draft.write_text(line)
-        # A link fails if the record exists: of two workers that start at the same time, the second compares.
-        try:
-            record.hardlink_to(draft)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+        write_once(record, line)
     except OSError as error:
         raise Unavailable(
             "unrecorded-weights",
@@ -94,6 +86,17 @@ def record_sha256(spec: ExtractorSpec, options: ExtractorOptions, weights: Weigh
             f"{line.strip()!r} to {record}.",
         ) from error
     _require(spec, options, weights.path, sha256=weights.sha256)
+
+
+def write_once(file: Path, text: str) -> None:
+    """Write a file unless it exists. If two workers write it at the same time, the first decides for both."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.write_text(text)
+    try:
+        with suppress(FileExistsError):
+            file.hardlink_to(draft)
+    finally:
+        draft.unlink()
 
 
 @contextmanager

@@ -47,7 +47,6 @@ class NormalisedFeatures:
         return len(self.features)
 
     def take(self, rows: Indices) -> "NormalisedFeatures":
-        """Copy these rows."""
         return NormalisedFeatures(self.features[rows], self.squares[rows])
 
     def unit(self, start: int, stop: int, precision: type[np.floating[Any]]) -> Features:

@@ -61,8 +61,6 @@ class Nearest:
 
 
 class ClosestPair(NamedTuple):
-    """A generated image, its nearest reference image, and their distance."""
-
     generated: int
     reference: int
     distance: float

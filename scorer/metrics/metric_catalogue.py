@@ -113,7 +113,6 @@ _ALL = (
     Metric("rke", "RKE", "higher", _rke),
 )
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})
-"""The metrics by their names."""
 LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {"tau": (0.0, 2.0), "epsilon": (1e-300, 1.0), "k": (1, 100)}
 )

@@ -164,7 +164,7 @@ PROMISES = (
         "A hanging request adds nothing to an upload that a newer request continues.",
         f"{RESUMABLE}::test_a_newer_request_takes_over_from_a_hanging_one",
         "scorer/db/submissions/uploads.py",
-        "RECEIVING & (Upload.writer == writer) & (Upload.received == offset)",
+        "(Upload.writer == writer) & (Upload.received == offset)",
         "RECEIVING",
         ("silent-web",),
     ),

@@ -49,7 +49,6 @@ def _stream(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[Row]:
 
 
 def submissions(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every entry, oldest first."""
     merged = merges.newest_merges()
     label = newest_rows(competition_id, Label, Label.label).subquery("label")
     ruling = newest_rows(competition_id, Ruling, Ruling.kind).subquery("ruling")
@@ -143,7 +142,6 @@ def shown_measurements(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def ratings(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every human rating, sorted by study and item."""
     query = (
         select(
             func.dense_rank().over(order_by=RatingItem.study_id).label("study"),
@@ -235,7 +233,6 @@ def thresholds(session: Session, competition_id: int) -> Iterator[Row]:
 
 
 def rulings(session: Session, competition_id: int) -> Iterator[Row]:
-    """Every ruling, sorted by entry, oldest first."""
     query = (
         select(
             Ruling.submission_ref.label("submission"),

@@ -10,7 +10,6 @@ from scorer.lifecycle import Status
 
 
 def load_releases(session: Session, competition_id: int) -> Sequence[Release]:
-    """The releases of a competition, newest first."""
     query = select(Release).where(Release.competition_id == competition_id)
     return session.scalars(query.order_by(Release.created_at.desc(), Release.id)).all()
 

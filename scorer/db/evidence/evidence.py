@@ -45,7 +45,6 @@ def _is_replaced() -> ColumnElement[bool]:
 
 
 def newest_evidence_id(connection: Connection) -> int:
-    """The highest id of all evidence; 0 if there is none."""
     return connection.scalar(select(func.max(Evidence.id))) or 0
 
 

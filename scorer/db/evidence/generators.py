@@ -18,7 +18,6 @@ OTHER_GENERATOR = ("another-generator", "other-distribution")
 
 
 def count_since(session: Session, submission_ref: int, since: datetime) -> int:
-    """How many generators have been uploaded for an entry since a moment."""
     query = select(func.count()).where(
         GeneratorFile.submission_ref == submission_ref, GeneratorFile.created_at >= since
     )
@@ -41,7 +40,6 @@ def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tu
 
 
 def newest_recovery_id(session: Session) -> int:
-    """A number that grows with every audit in any competition."""
     return int(session.scalar(select(func.max(Recovery.job_id))) or 0)
 
 

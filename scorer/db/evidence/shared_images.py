@@ -20,7 +20,6 @@ def add_hashes(session: Session, submission_ref: int, key: str, *, now: datetime
 
 
 def load_hashes_key(session: Session, submission_ref: int) -> str | None:
-    """The blob with the hashes of an entry's images; None if they are not hashed."""
     return session.scalar(select(HashedEntry.blob_key).where(HashedEntry.submission_ref == submission_ref))
 
 
@@ -56,8 +55,7 @@ def add_comparison(session: Session, comparison: dict[str, Any], pairs: Sequence
 
 
 class SharingEntry(NamedTuple):
-    """An entry of another team (after merges) that shares images with the entry ``of``, which belongs to
-    ``of_team_id``."""
+    """An entry of another team (after merges) that shares images with ``of``, an entry of the team ``of_team_id``."""
 
     of: int
     of_team_id: int
@@ -106,8 +104,7 @@ def _pairs(of: InstrumentedAttribute[int], refs: Collection[int]) -> Select[Any]
 
 
 def refs_sharing_images(competition_id: int) -> Select[Any]:
-    """The refs of a competition's entries that share at least :data:`MIN_SHARE` of the images with another team's
-    entry."""
+    """The refs of entries that share at least :data:`MIN_SHARE` of the images with another team's entry."""
     one, other = aliased(Submission), aliased(Submission)
     team_of_one, merged_one = merges.team_now(one.team_id, "merged_one")
     team_of_other, merged_other = merges.team_now(other.team_id, "merged_other")

@@ -68,7 +68,6 @@ def queues(session: Session) -> list[QueueLoad]:
 
 
 def running(session: Session) -> list[ListedJob]:
-    """Running jobs, the longest running first."""
     return _jobs(session, Job.state == JobState.RUNNING, order=Job.started_at)
 
 

@@ -148,14 +148,12 @@ def lock_unfinished(session: Session, submission_ref: int) -> Sequence[Job]:
 
 
 def lock_running_scores(session: Session, track_id: int) -> Sequence[Job]:
-    """The running score jobs of a track, locked for this transaction."""
     running = select(Job).where(Job.queue == Queue.SCORE, Job.track_id == track_id, Job.state == JobState.RUNNING)
     return session.scalars(running.order_by(Job.id).with_for_update(of=Job)).all()
 
 
 def cancel_jobs(session: Session, now: datetime, **subject: int | str) -> None:
-    """Cancel the unfinished jobs with these values of columns. A worker that holds such a job notices and drops its
-    result."""
+    """Cancel the unfinished jobs with these values of columns. A worker that holds one notices and drops its result."""
     session.execute(
         update(Job)
         .filter_by(**subject)
@@ -165,7 +163,6 @@ def cancel_jobs(session: Session, now: datetime, **subject: int | str) -> None:
 
 
 def lock_expired(session: Session) -> Sequence[Job]:
-    """Running jobs with an expired lease, locked for this transaction."""
     return session.scalars(
         select(Job)
         .where(Job.state == JobState.RUNNING, Job.lease_until < func.now())
@@ -243,8 +240,6 @@ def waits_longer(session: Session, queue: Queue, than: timedelta) -> bool:
 
 
 class Progress(NamedTuple):
-    """The progress of the newest jobs of some entries."""
-
     done: int
     waiting: int
     """Includes running ones."""
@@ -283,7 +278,6 @@ def jobs_in_sight(session: Session, refs: Collection[int]) -> Sequence[Job]:
 
 
 def newest_job(session: Session, **subject: int | str) -> Job | None:
-    """The newest job with these values of columns, such as ``preparation_id``."""
     return newest_row(session, Job, **subject)
 
 

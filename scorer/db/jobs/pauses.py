@@ -17,8 +17,6 @@ ALL_WORKERS = "*"
 
 
 class ActivePauses(NamedTuple):
-    """The pauses in effect at one moment."""
-
     queues: frozenset[str] = frozenset()
     competition_ids: frozenset[int] = frozenset()
     workers: frozenset[str] = frozenset()
@@ -43,7 +41,6 @@ class ListedPause:
 
 
 def active_pauses(session: Session) -> ActivePauses:
-    """The pauses in effect now."""
     rows = session.execute(_paused()).all()
     return ActivePauses(
         frozenset(row.queue for row in rows if row.queue is not None),
@@ -60,7 +57,6 @@ def _paused() -> Select[Any]:
 
 
 def list_pauses(session: Session) -> Sequence[ListedPause]:
-    """The pauses in effect, newest first."""
     newest = _newest_pauses()
     rows = session.execute(
         select(newest.c.queue, Competition.slug, newest.c.worker, newest.c.reason, Account.handle, newest.c.created_at)

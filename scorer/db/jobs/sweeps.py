@@ -49,5 +49,4 @@ def set_back(session: Session, step: timedelta, lease: timedelta) -> int:
 
 
 def time_since_sweep(session: Session) -> timedelta | None:
-    """The time since the last sweep began; None if there has been none."""
     return session.scalar(select(type_coerce(func.now() - LastSweep.swept_at, Interval)))

@@ -56,7 +56,6 @@ class UnrankedReason(NamedTuple):
 def load_entry_info(
     session: Session, refs: Collection[int], *, late: bool = False, at: datetime | None = None
 ) -> dict[int, EntryInfo]:
-    """Details that a board shows of entries, by ref, at the moment ``at``."""
     rows = session.execute(_entry_info(late, at), {"refs": list(refs)}) if refs else ()
     return {row.ref: EntryInfo(*row) for row in rows}
 
@@ -92,7 +91,6 @@ def _entry_counts(team_id: ColumnElement[int], late: bool, at: datetime | None) 
 def load_unranked_reasons(
     session: Session, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, UnrankedReason]:
-    """Why entries are listed without a rank, by ref, at the moment ``at``."""
     ruled = newest_rulings(at)
     query = select(
         Submission.ref, Submission.exact_copies, Submission.mirrored_copies, Submission.copied_share, ruled.c.reason
@@ -118,12 +116,10 @@ def normalised_text(connection: Connection, text: str) -> str:
 
 
 def normalised_names(connection: Connection, competition_id: int) -> dict[int, str]:
-    """The names of a competition's teams, normalised for searching, by id."""
     return _names(connection, Team.competition_id == competition_id)
 
 
 def load_normalised_names(connection: Connection, team_ids: Collection[int]) -> dict[int, str]:
-    """The names of these teams, normalised for searching, by id."""
     return _names(connection, Team.id == any_(id_list(team_ids)))
 
 
@@ -133,7 +129,6 @@ def _names(connection: Connection, wanted: ColumnElement[bool]) -> dict[int, str
 
 
 def load_team_names(session: Session, team_ids: Collection[int]) -> dict[int, str]:
-    """The names of these teams, by id."""
     query = select(Team.id, Team.name).where(Team.id == any_(id_list(team_ids)))
     return {row.id: row.name for row in session.execute(query)} if team_ids else {}
 
@@ -158,7 +153,6 @@ def load_entry_names(session: Session, refs: Collection[int]) -> dict[int, tuple
 
 
 def load_team_refs(session: Session, team_id: int) -> list[int]:
-    """The refs of the entries that currently belong to a team, including those of teams merged into it."""
     return list(session.scalars(select(Submission.ref).where(merges.belongs_to_team(team_id))))
 
 
@@ -167,7 +161,6 @@ def load_score(session: Session, track_id: int, submission_ref: int) -> Score | 
 
 
 def load_scores(session: Session, track_id: int, refs: Collection[int]) -> dict[int, Score]:
-    """The judged scores of entries on a track, by ref."""
     rows = session.execute(_scores_query(track_id), {"refs": list(refs)})
     return {row.ref: Score(*row) for row in rows}
 
@@ -175,7 +168,6 @@ def load_scores(session: Session, track_id: int, refs: Collection[int]) -> dict[
 def load_measured_scores(
     session: Session, track_id: int, refs: Collection[int]
 ) -> dict[int, tuple[Score, Measurement]]:
-    """The judged scores of entries on a track and the measurements that they follow from, by ref."""
     rows = session.execute(_measured_scores_query(track_id), {"refs": list(refs)})
     return {row.ref: (Score(*row[:-1]), row[-1]) for row in rows}
 
@@ -192,8 +184,7 @@ def _scores_query(track_id: int) -> Select[Any]:
 
 
 def compute_version(session: Session, track: Track, *, extra_kinds: Collection[str] = ()) -> tuple[int, ...]:
-    """The version of a track's board; equal versions mean equal boards. Kinds of
-    :data:`scorer.db.leaderboard.changes.EXTRA_KINDS` can be added to it."""
+    """The version of a track's board: equal versions mean equal boards. ``extra_kinds``: some of ``EXTRA_KINDS``."""
     track_ids = select(Track.id).where(Track.competition_id == track.competition_id)
     # A private board depends on the public one, which ranks the teams without picks. The reverse never holds.
     tracks = session.scalars(track_ids.where((Track.id == track.id) | (Track.kind == "public"))).all()

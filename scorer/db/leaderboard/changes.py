@@ -65,11 +65,9 @@ class ChangeCounts:
         self.by[kind if kind in EXTRA_KINDS else track_id] += count
 
     def copy(self) -> "ChangeCounts":
-        """A copy of the current counts, which later changes do not affect."""
         return ChangeCounts(self.by.copy())
 
     def version(self, track_ids: Collection[int], *, extra_kinds: Collection[str] = ()) -> tuple[int, ...]:
-        """The version of a board of these tracks, including these kinds of ``EXTRA_KINDS``."""
         return self.by[None], *(self.by[key] for key in (*sorted(track_ids), *sorted(extra_kinds)))
 
 
@@ -148,6 +146,5 @@ def _counted(connection: Connection | Session, competition_id: int) -> ChangeCou
 def compute_version(
     session: Session, competition_id: int, track_ids: Collection[int], *, extra_kinds: Collection[str]
 ) -> tuple[int, ...]:
-    """The version of a board of these tracks, counted in this transaction and including its own changes. Kinds of
-    ``EXTRA_KINDS`` can be added to it."""
+    """The version of a board of these tracks, counted in this transaction and including its own changes."""
     return _counted(session, competition_id).version(track_ids, extra_kinds=extra_kinds)

@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from scorer.db.newest_rows import newest_row
 from scorer.db.tables import PickSet, Submission, Team
 from scorer.db.teams import merges
 from scorer.lifecycle import PICKABLE
@@ -14,14 +15,11 @@ from scorer.lifecycle import PICKABLE
 
 def newest_picks(session: Session, team_id: int, at: datetime | None = None) -> PickSet | None:
     """A team's newest set of picks, which counts, now or at the moment ``at``."""
-    query = select(PickSet).where(PickSet.team_id == team_id)
-    if at is not None:
-        query = query.where(PickSet.created_at <= at)
-    return session.scalars(query.order_by(PickSet.id.desc()).limit(1)).one_or_none()
+    until = () if at is None else (PickSet.created_at <= at,)
+    return newest_row(session, PickSet, *until, team_id=team_id)
 
 
 def most_picks(session: Session, competition_id: int) -> int:
-    """The most submissions that any team of a competition has picked."""
     newest = select(PickSet.submission_refs).ext(distinct_on(PickSet.team_id)).join(Team, Team.id == PickSet.team_id)
     newest = newest.where(Team.competition_id == competition_id).order_by(PickSet.team_id, PickSet.id.desc())
     picks = newest.subquery("picks")

@@ -146,7 +146,6 @@ def from_microseconds(microseconds: int) -> datetime:
 
 
 def load_judging_rules(connection: Connection, track_id: int, *, at: datetime | None = None) -> JudgingRules:
-    """The rules that judge a track's entries, at the moment ``at``."""
     query = select(Track.competition_id, Track.epsilon, Competition.score_decimals, _newest_tau(track_id, at))
     competition_id, epsilon, decimals, tau = connection.execute(
         query.join(Competition).where(Track.id == track_id)
@@ -202,8 +201,7 @@ def rule_changes_around(
 
 
 def newest_change(connection: Connection, competition_id: int, track_ids: Collection[int]) -> datetime | None:
-    """The moment of the newest row that the boards of these tracks depend on, including measurements; None if there is
-    none."""
+    """When the newest row was added that the boards of these tracks depend on, including measurements."""
     measured = select(Measurement.created_at).where(Measurement.track_id == any_(id_list(track_ids)))
     moments = union_all(measured, *_rule_changes(competition_id, track_ids)).subquery()
     newest: datetime | None = connection.scalar(select(func.max(moments.c.created_at)))

@@ -23,14 +23,15 @@ class ShownValue(NamedTuple):
 
 
 def load_shown_tracks(session: Session, competition_id: int) -> Sequence[ShownTrack]:
-    """The shown tracks of a competition, oldest first, without removed ones."""
-    query = select(ShownTrack).where(ShownTrack.competition_id == competition_id, ShownTrack.removed_at.is_(None))
-    return session.scalars(query.order_by(ShownTrack.id)).all()
+    return _load(session, ShownTrack.competition_id == competition_id)
 
 
 def shown_tracks_with(session: Session, preparation_id: int) -> Sequence[ShownTrack]:
-    """The shown tracks that are measured against a preparation, without removed ones."""
-    query = select(ShownTrack).where(ShownTrack.preparation_id == preparation_id, ShownTrack.removed_at.is_(None))
+    return _load(session, ShownTrack.preparation_id == preparation_id)
+
+
+def _load(session: Session, condition: ColumnElement[bool]) -> Sequence[ShownTrack]:
+    query = select(ShownTrack).where(condition, ShownTrack.removed_at.is_(None))
     return session.scalars(query.order_by(ShownTrack.id)).all()
 
 
@@ -56,8 +57,7 @@ def missing_entries(session: Session, shown: ShownTrack) -> Sequence[int]:
 
 
 def count_without_zip(session: Session, shown: ShownTrack) -> int:
-    """How many scored entries cannot be measured on a shown track, because they were imported or their zip was
-    deleted."""
+    """How many scored entries cannot be measured, because they are imported or have lost their zip."""
     return rescoring.count_without_zip(session, shown.competition_id, ~_is_measured(shown))
 
 
@@ -74,8 +74,7 @@ def _is_measured(shown: ShownTrack) -> ColumnElement[bool]:
 def load_shown_values(
     session: Session, shown: Collection[ShownTrack], refs: Collection[int], *, until: datetime | None = None
 ) -> Mapping[int, Mapping[str, ShownValue]]:
-    """The newest values of entries, by the entry's ref and the shown track's name. ``until``: at this moment. Entries
-    without a measurement are missing."""
+    """The newest values until the moment ``until``, by ref and shown track's name. Entries without one are missing."""
     if not shown or not refs:
         return {}
     names = {track.id: track.name for track in shown}

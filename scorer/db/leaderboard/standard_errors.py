@@ -50,5 +50,4 @@ def load_shares(session: Session, refs: Collection[int]) -> dict[tuple[int, int]
 
 
 def newest_share_id(session: Session) -> int:
-    """The highest id of all pairs of entries that share images; 0 if there is none."""
     return session.scalar(select(func.max(SharedImages.id))) or 0

@@ -79,7 +79,6 @@ class FlagQuery:
 
     @property
     def values(self) -> dict[str, object]:
-        """The parameters of the statement, by name."""
         values: dict[str, object] = {"competition": self.competition_id, "reviewer": self.reviewer_id}
         if self.only is not None:
             values["only"] = list(self.only)
@@ -97,8 +96,6 @@ class FlagQuery:
 
 
 class BoundsShape(NamedTuple):
-    """Which bounds of a track are set."""
-
     tau: bool
     low: bool
     high: bool

@@ -93,7 +93,6 @@ def _number(name: str) -> Any:
 
 
 def _includes(shape: FlagShape, ref: Any) -> ColumnElement[bool]:
-    """The condition that the query considers an entry."""
     return ref == any_(id_list("only")) if shape.only else true()
 
 
@@ -172,13 +171,11 @@ def _signs(shape: FlagShape) -> Iterator[Select[Any]]:
 
 
 def _sharing(shape: FlagShape) -> Select[Any]:
-    """The layer of entries that share images with another team's entry."""
     sharing = refs_sharing_images(_number("competition")).subquery("sharing").c
     return _layer(sharing.ref, {"shares_images": true()}).where(_includes(shape, sharing.ref))
 
 
 def _recovered(shape: FlagShape) -> Select[Any]:
-    """The layer of entries with a generator that is overfitted to its training images."""
     overfitted = refs_with_overfitted_generator(_number("competition")).subquery("remembering").c
     return _layer(overfitted.ref, {"remembers": true()}).where(_includes(shape, overfitted.ref))
 

@@ -48,27 +48,23 @@ def pending_entries(session: Session, competition_id: int, *, limit: int) -> Ope
 
 
 def undecided_reviews(session: Session, competition_id: int, *, limit: int) -> OpenEntries:
-    """Entries with a review but without a decided label."""
     begun = Submission.ref.in_(select(Review.submission_ref))
     return _entries(session, competition_id, begun, ~_is_labelled(Submission.ref), limit=limit)
 
 
 def open_rebuttals(session: Session, competition_id: int, *, limit: int) -> OpenEntries:
-    """Entries with an unanswered rebuttal."""
     answered = select(RebuttalAnswer.id).where(RebuttalAnswer.rebuttal_id == Rebuttal.id).exists()
     waiting = Submission.ref.in_(select(Rebuttal.submission_ref).where(~answered))
     return _entries(session, competition_id, waiting, limit=limit)
 
 
 def unfinished_on(session: Session, track: Track, *, limit: int) -> OpenEntries:
-    """Entries with an unfinished scoring job on a track."""
     jobs = select(Job.submission_ref).where(Job.track_id == track.id, Job.queue == Queue.SCORE)
     unfinished = Submission.ref.in_(jobs.where(Job.state.in_(UNFINISHED)))
     return _entries(session, track.competition_id, unfinished, limit=limit)
 
 
 def named_entries(session: Session, competition_id: int, refs: Collection[int]) -> Sequence[OpenEntry]:
-    """Some entries with their teams after merges, oldest first."""
     return (
         _entries(session, competition_id, Submission.ref == any_(id_list(refs)), limit=len(refs)).first if refs else ()
     )
@@ -142,7 +138,6 @@ def condemned_entries(
 
 
 def last_ruled(session: Session, refs: Collection[int]) -> dict[int, datetime]:
-    """The time of the newest ruling on each entry that has one, by ref."""
     newest: Any = select(Ruling.submission_ref, func.max(Ruling.created_at)).group_by(Ruling.submission_ref)
     return dict(session.execute(newest.where(Ruling.submission_ref == any_(id_list(refs)))).all())
 

@@ -75,8 +75,7 @@ def label_pairs(session: Session, competition_id: int) -> list[tuple[str, str]]:
 def labelled_distances(
     session: Session, competition_id: int, track_id: int, *, exclude: int
 ) -> list[tuple[str, float]]:
-    """Label and memorization distance on a track of every entry with a decided label, except the entry with ref
-    ``exclude``."""
+    """Label and distance of every entry with a decided label, except the entry with ref ``exclude``."""
     decided = newest_rows(competition_id, Label, Label.label, Label.created_at).subquery("decided")
     newest = (
         select(Measurement.memorization_distance.label("distance"))

@@ -11,14 +11,11 @@ from scorer.db.tables import Rebuttal, RebuttalAnswer, Ruling, Submission
 
 
 class Appeal(NamedTuple):
-    """A rebuttal with its answer, if there is one."""
-
     rebuttal: Rebuttal
     answer: RebuttalAnswer | None
 
 
 def is_ruled(submission_ref: Any) -> ColumnElement[bool]:
-    """The condition that somebody has ruled on an entry."""
     return select(Ruling.id).where(Ruling.submission_ref == submission_ref).exists()
 
 
@@ -48,7 +45,6 @@ def newest_keeps(session: Session, competition_id: int) -> dict[int, datetime]:
 
 
 def load_appeals(session: Session, submission_ref: int) -> list[Appeal]:
-    """Every rebuttal of an entry, newest first."""
     query = (
         select(Rebuttal, RebuttalAnswer)
         .outerjoin(RebuttalAnswer, RebuttalAnswer.rebuttal_id == Rebuttal.id)
@@ -61,8 +57,7 @@ def load_appeals(session: Session, submission_ref: int) -> list[Appeal]:
 def open_rebuttals(
     session: Session, competition_id: int, *, after: int = 0, limit: int | None = None
 ) -> list[tuple[Rebuttal, Submission]]:
-    """The unanswered rebuttals of a competition with their entries, oldest first: at most ``limit``, only those newer
-    than the id ``after``."""
+    """The unanswered rebuttals with their entries, oldest first, only those newer than the id ``after``."""
     query = (
         select(Rebuttal, Submission)
         .join(Submission, Submission.ref == Rebuttal.submission_ref)

@@ -64,20 +64,17 @@ def published_before(session: Session, moment: datetime) -> Sequence[str]:
 
 
 def removable_zips(session: Session, competition_id: int, winners: Collection[int], *, before: datetime) -> ZipTotal:
-    """The zips of a competition that may be deleted: see :func:`_is_removable`."""
     query = select(func.count(), BYTES)
     return ZipTotal(*session.execute(query.where(*_is_removable(competition_id, winners, before))).one())
 
 
 def stored_zips(session: Session, competition_id: int) -> ZipTotal:
-    """The zips of a competition that are in the store."""
     query = select(func.count(), BYTES)
     stored = Submission.competition_id == competition_id, Submission.blob_key.is_not(None)
     return ZipTotal(*session.execute(query.where(*stored)).one())
 
 
 def removed_zips(session: Session, competition_id: int) -> RemovedZips:
-    """The zips of a competition that have been deleted from the store."""
     query = select(func.count(), BYTES, func.max(Submission.zip_removed_at))
     removed = Submission.competition_id == competition_id, Submission.zip_removed_at.is_not(None)
     return RemovedZips(*session.execute(query.where(*removed)).one())
@@ -92,8 +89,7 @@ def take_zips(
 
 
 def take_refused_zips(session: Session, before: datetime, *, now: datetime, limit: int) -> list[str]:
-    """Like :func:`take_zips`, for entries of any competition that were rejected or cancelled and accepted before a
-    moment."""
+    """Like :func:`take_zips`, for rejected or cancelled entries of any competition, accepted before a moment."""
     is_over = Submission.status.in_((Status.REJECTED, Status.CANCELLED))
     conditions = [is_over, Submission.blob_key.is_not(None), Submission.accepted_at < before, ~_has_jobs()]
     return _take(session, conditions, now, limit=limit)

@@ -16,7 +16,6 @@ from scorer.db.tables import (
 
 
 def early_labels(session: Session, competition_id: int) -> dict[int, str]:
-    """The newest early label of every entry of a competition that has one, by ref."""
     return _newest(session, competition_id, EarlyLabel, column=EarlyLabel.label)
 
 
@@ -41,7 +40,6 @@ def _newest(session: Session, competition_id: int, table: type[Any], *, column: 
 
 
 def load_labels(session: Session, refs: Collection[int]) -> dict[int, str]:
-    """The decided labels of some submissions, by ref."""
     newest = (
         select(Label.submission_ref, Label.label)
         .ext(distinct_on(Label.submission_ref))
@@ -52,5 +50,4 @@ def load_labels(session: Session, refs: Collection[int]) -> dict[int, str]:
 
 
 def decided_labels(session: Session, competition_id: int) -> dict[int, str]:
-    """The decided label of every labelled submission of a competition, by ref."""
     return _newest(session, competition_id, Label, column=Label.label)

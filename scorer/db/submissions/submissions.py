@@ -8,7 +8,7 @@ from sqlalchemy import false, func, select, update
 from sqlalchemy.orm import Session, joinedload
 
 from scorer.db import rescoring
-from scorer.db.newest_rows import newest_ids, newest_rows
+from scorer.db.newest_rows import newest_ids, newest_row, newest_rows, only_row
 from scorer.db.session import count_changed
 from scorer.db.submissions import events
 from scorer.db.tables import (
@@ -23,7 +23,7 @@ from scorer.lifecycle import Status, advance
 
 
 def submission_by_id(session: Session, submission_id: str) -> Submission | None:
-    return session.scalars(select(Submission).where(Submission.id == submission_id)).one_or_none()
+    return only_row(session, Submission, id=submission_id)
 
 
 def submission_with_owner(session: Session, submission_id: str, account_id: int) -> tuple[Submission, bool] | None:
@@ -33,23 +33,20 @@ def submission_with_owner(session: Session, submission_id: str, account_id: int)
 
 
 def own_refs(session: Session, refs: Collection[int], account_id: int) -> set[int]:
-    """The submissions that currently belong to the person's team."""
     return set(session.scalars(select(Submission.ref).where(Submission.ref.in_(refs), members.is_own(account_id))))
 
 
 def load_submissions(
     session: Session, competition_id: int, *, team_id: int | None, before: int | None, limit: int | None
 ) -> Sequence[Submission]:
-    """Submissions of a competition (of one team, if given) older than the ref ``before``, newest first. All of them
-    without a ``limit``."""
+    """The submissions older than the ref ``before``, newest first."""
     of_team = () if team_id is None else (merges.belongs_to_team(team_id),)
     return newest_rows(session, Submission, *of_team, before=before, limit=limit, competition_id=competition_id)
 
 
 def has_submissions(session: Session, competition_id: int) -> bool:
-    return (
-        session.scalar(select(Submission.ref).where(Submission.competition_id == competition_id).limit(1)) is not None
-    )
+    query = select(Submission.ref).where(Submission.competition_id == competition_id)
+    return session.scalar(query.limit(1)) is not None
 
 
 def has_live_submissions(session: Session, competition_id: int) -> bool:
@@ -77,18 +74,11 @@ def move_submission(
 
 def newest_measurement(session: Session, submission_ref: int, track_id: int) -> Measurement | None:
     """The newest measurement of a submission on a track that counts."""
-    return session.scalars(
-        select(Measurement)
-        .where(Measurement.submission_ref == submission_ref, Measurement.track_id == track_id)
-        .where(rescoring.counts(Measurement.campaign_id))
-        .order_by(Measurement.id.desc())
-        .limit(1)
-    ).one_or_none()
+    counts = rescoring.counts(Measurement.campaign_id)
+    return newest_row(session, Measurement, counts, submission_ref=submission_ref, track_id=track_id)
 
 
 class SubmissionDetails(NamedTuple):
-    """The rows in other tables that belong to a submission."""
-
     team: Team
     """Its team after merges."""
     code_request: CodeRequest | None
@@ -97,7 +87,6 @@ class SubmissionDetails(NamedTuple):
 
 
 def details_by_ref(session: Session, refs: Collection[int]) -> dict[int, SubmissionDetails]:
-    """The rows in other tables that belong to these submissions, by ref."""
     newest_request = CodeRequest.id.in_(newest_ids(CodeRequest.submission_ref, refs, 1))
     newest_code = CodeAttachment.id.in_(newest_ids(CodeAttachment.submission_ref, refs, 1))
     query = (

@@ -36,20 +36,13 @@ def open_uploads(session: Session, competition_id: int, account_id: int) -> Sequ
 def take_over(session: Session, upload_id: str, *, offset: int, writer: str) -> bool:
     """Make ``writer`` the only one that may add bytes, from ``offset`` on. False if the upload is at another offset."""
     at_offset = (Upload.received == offset) & Upload.completed_at.is_(None)
-    return _changed(session, (Upload.id == upload_id) & RECEIVING & at_offset, writer=writer)
+    return _change(session, upload_id, at_offset, writer=writer)
 
 
 def restart(session: Session, upload_id: str, *, writer: str) -> bool:
     """Discard the received bytes and let ``writer`` start again. False unless the upload is receiving."""
     free = Upload.finishing_until.is_(None)
-    return _changed(
-        session,
-        (Upload.id == upload_id) & RECEIVING & free,
-        writer=writer,
-        received=0,
-        parts=[],
-        completed_at=None,
-    )
+    return _change(session, upload_id, free, writer=writer, received=0, parts=[], completed_at=None)
 
 
 def advance(
@@ -65,50 +58,45 @@ def advance(
 ) -> bool:
     """Count the bytes from ``offset`` to ``to``, stored in ``parts``. The first part also has the bytes of the part
     ``replaces``. False if another writer has taken over."""
-    held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer) & (Upload.received == offset)
+    held = (Upload.writer == writer) & (Upload.received == offset)
     remaining = func.array_remove(Upload.parts, replaces)
-    return _changed(session, held, received=to, parts=func.array_cat(remaining, list(parts)), **values)
+    return _change(session, upload_id, held, received=to, parts=func.array_cat(remaining, list(parts)), **values)
 
 
 def reserve(session: Session, upload_id: str, *, writer: str, reserved: int) -> bool:
     """Count ``reserved`` bytes of an upload until it is closed. False if another writer has taken over."""
-    held = (Upload.id == upload_id) & RECEIVING & (Upload.writer == writer)
-    return _changed(session, held, reserved=reserved, reserved_until=None)
+    return _change(session, upload_id, Upload.writer == writer, reserved=reserved, reserved_until=None)
 
 
 def change_note(session: Session, upload_id: str, note: str) -> bool:
     """Replace the note. False once all bytes have arrived, or the upload is closed."""
-    return _changed(session, (Upload.id == upload_id) & RECEIVING & Upload.completed_at.is_(None), note=note)
+    return _change(session, upload_id, Upload.completed_at.is_(None), note=note)
 
 
 def claim_finish(session: Session, upload_id: str, *, now: datetime, until: datetime) -> bool:
     """Let only the caller create the submission, until ``until``. False if another request is already doing that."""
     free = or_(Upload.finishing_until.is_(None), Upload.finishing_until <= now)
-    whole = Upload.completed_at.is_not(None)
-    return _changed(session, (Upload.id == upload_id) & RECEIVING & whole & free, finishing_until=until)
+    return _change(session, upload_id, Upload.completed_at.is_not(None), free, finishing_until=until)
 
 
 def close_upload(session: Session, upload_id: str, *, to: str, **values: object) -> bool:
     """Close a receiving upload, even while a request works on it. False if it is already closed."""
     closed: dict[str, Any] = {"state": to, "writer": None, "finishing_until": None, **values}
-    return _changed(session, (Upload.id == upload_id) & RECEIVING, **closed)
+    return _change(session, upload_id, **closed)
 
 
 def mark_arrived(session: Session, upload_id: str, *, now: datetime) -> bool:
     """Record that all bytes are in the blob store. False if that is already recorded."""
-    incomplete = (Upload.id == upload_id) & RECEIVING & Upload.completed_at.is_(None)
-    return _changed(session, incomplete, received=Upload.length, completed_at=now)
+    return _change(session, upload_id, Upload.completed_at.is_(None), received=Upload.length, completed_at=now)
 
 
 def release_finish(session: Session, upload_id: str, *, until: datetime, now: datetime) -> bool:
     """End the claim to create the submission that lasts until ``until``, so that another request can try."""
-    held = (Upload.id == upload_id) & RECEIVING & (Upload.finishing_until == until)
-    return _changed(session, held, finishing_until=now)
+    return _change(session, upload_id, Upload.finishing_until == until, finishing_until=now)
 
 
 def uploads_to_clear(session: Session, limit: int, now: datetime) -> Sequence[Upload]:
-    """Closed uploads with parts that are still in the blob store, except those with a presigned address that still
-    works."""
+    """Closed uploads with parts still in the blob store, except those with a presigned address that still works."""
     closed = (Upload.state != "receiving") & (Upload.parts != []) & (~IS_WRITABLE | (Upload.expires_at <= now))
     return session.scalars(
         select(Upload).where(closed).order_by(Upload.id).limit(limit).with_for_update(skip_locked=True, of=Upload)
@@ -146,6 +134,7 @@ def active_upload_ids(session: Session, ids: Sequence[str]) -> Sequence[str]:
     return session.scalars(select(Upload.id).where(RECEIVING, Upload.id.in_(ids))).all()
 
 
-def _changed(session: Session, where: ColumnElement[bool], **values: object) -> bool:
-    change = update(Upload).where(where).values(**values).execution_options(synchronize_session=False)
-    return count_changed(session, change) == 1
+def _change(session: Session, upload_id: str, *conditions: ColumnElement[bool], **values: object) -> bool:
+    """Change an upload if it is receiving and meets the conditions; False if not."""
+    change = update(Upload).where(Upload.id == upload_id, RECEIVING, *conditions).values(**values)
+    return count_changed(session, change.execution_options(synchronize_session=False)) == 1

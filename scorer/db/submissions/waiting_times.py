@@ -32,8 +32,6 @@ class WaitingJobs(NamedTuple):
 
 
 class RunningJob(NamedTuple):
-    """A job that a worker holds."""
-
     queue: str
     track_id: int | None
     started_at: datetime | None
@@ -41,8 +39,6 @@ class RunningJob(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A waiting job: its turn, and since when it waits."""
-
     turn: int
     created_at: datetime
 
@@ -56,8 +52,7 @@ class ScorePlan(NamedTuple):
 
 
 def usual_seconds(session: Session, queue: str, track_id: int | None) -> float | None:
-    """The median duration in seconds of the newest public jobs of a queue (on a track, if given); None if there are
-    none."""
+    """The median duration of the newest public jobs (on a track, if given); None if there are none."""
     recent = (
         select((extract("epoch", Job.finished_at) - extract("epoch", Job.started_at)).label("seconds"))
         .where(
@@ -75,7 +70,6 @@ def usual_seconds(session: Session, queue: str, track_id: int | None) -> float |
 
 
 def active_workers(session: Session, now: datetime) -> dict[Queue, set[str]]:
-    """The workers that do public jobs, by queue."""
     busy = (Job.state == JobState.RUNNING) & (Job.lease_until > func.now())
     public = (Job.priority == 0) & or_(busy, Job.finished_at > now - WORKER_SEEN_WITHIN)
     workers: dict[Queue, set[str]] = defaultdict(set)
@@ -87,7 +81,6 @@ def active_workers(session: Session, now: datetime) -> dict[Queue, set[str]]:
 
 
 def waiting_jobs(session: Session) -> list[WaitingJobs]:
-    """The numbers of waiting public jobs in all queues."""
     rows = session.execute(
         select(Job.queue, Job.track_id, Job.turn, func.count())
         .where(Job.state == JobState.WAITING, Job.priority == 0)
@@ -97,7 +90,6 @@ def waiting_jobs(session: Session) -> list[WaitingJobs]:
 
 
 def running_jobs(session: Session) -> list[RunningJob]:
-    """The public jobs that workers hold."""
     rows = session.execute(
         select(Job.queue, Job.track_id, Job.started_at, Job.worker).where(
             Job.state == JobState.RUNNING, Job.lease_until > func.now(), Job.priority == 0
@@ -107,7 +99,6 @@ def running_jobs(session: Session) -> list[RunningJob]:
 
 
 def newest_waiting(session: Session, queue: Queue) -> list[Arrival]:
-    """The newest waiting public jobs of a queue, newest first."""
     rows = session.execute(
         select(Job.turn, Job.created_at)
         .where(Job.queue == queue, Job.state == JobState.WAITING, Job.priority == 0)

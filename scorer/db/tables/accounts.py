@@ -50,8 +50,6 @@ class Account(Table):
 
 
 class Authored:
-    """A row with its author and time."""
-
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id))
     created_at: Mapped[datetime]
 
@@ -108,8 +106,6 @@ class WebSession(Table):
 
 
 class SecondFactor(Table):
-    """A second factor of an account."""
-
     __tablename__ = "second_factors"
     __table_args__ = (
         CheckConstraint("kind IN ('totp', 'passkey', 'recovery_code')", name="kind"),

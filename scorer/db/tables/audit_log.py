@@ -11,8 +11,6 @@ from scorer.db.tables.base import APPEND_ONLY, Table, identity
 
 
 class AuditEntry(Table):
-    """An action: who did it, when, what, to what, and the values before and after."""
-
     __tablename__ = "audit_entries"
     __table_args__ = ({"info": APPEND_ONLY},)
 

@@ -96,13 +96,10 @@ class CompetitionRole(Table):
 
     @property
     def held(self) -> bool:
-        """Whether it has been accepted and has not ended."""
         return self.accepted_at is not None and self.ended_at is None
 
 
 class Announcement(WithAuthor, Table):
-    """An announcement of the organizers to everybody who takes part."""
-
     __tablename__ = "announcements"
     __table_args__ = (Index("ix_announcements_newest", "competition_id", text("id DESC")), {"info": APPEND_ONLY})
 
@@ -140,7 +137,6 @@ class ReferenceSet(Table):
 
     @property
     def holds_features(self) -> bool:
-        """Whether it is a file of features instead of images."""
         return self.blob_key.endswith(".npz")
 
 
@@ -211,7 +207,6 @@ class Track(Table):
     epsilon: Mapped[float]
     preparation_id: Mapped[int | None] = mapped_column(ForeignKey(Preparation.id))
     replaced_at: Mapped[datetime | None]
-    """When a former track was replaced."""
 
     competition: Mapped[Competition] = relationship(lazy="joined", innerjoin=True)
     preparation: Mapped[Preparation | None] = relationship(lazy="joined")

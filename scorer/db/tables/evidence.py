@@ -185,7 +185,7 @@ class CodeAttachment(WithAuthor, Table):
 
 
 class CodeRequest(WithAuthor, Table):
-    """An organizer's request for the code of an entry, with a deadline that may be after the close. The newest
+    """An organizer's request for the code of an entry, until a moment that may be after the deadline. The newest
     counts."""
 
     __tablename__ = "code_requests"

@@ -95,8 +95,6 @@ class Rater(Table):
 
 
 class Rating(Table):
-    """A rater's rating of an item; at most one per item."""
-
     __tablename__ = "ratings"
     __table_args__ = (
         UniqueConstraint("rater_id", "item_id"),

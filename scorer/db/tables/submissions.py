@@ -83,8 +83,8 @@ class Submission(Table):
     pixels_sha256: Mapped[str | None] = mapped_column(index=True)
     """SHA-256 of the sorted pixel hashes, equal for the same images under other names."""
     late: Mapped[bool] = mapped_column(default=False)
-    """Whether it was begun after the close. Late entries have their own board, no private track, and are never final
-    picks."""
+    """Whether its upload began after the deadline. Late entries have their own board, no private track, and are never
+    final picks."""
     sprite_key: Mapped[str | None] = mapped_column(index=True)
     """Blob with its sprite sheet: some of its images, scaled down, in one picture for its team."""
 

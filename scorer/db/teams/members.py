@@ -47,7 +47,6 @@ def load_members(session: Session, team_id: int) -> Sequence[Account]:
 
 
 def member_ids(team_id: int) -> Select[int]:
-    """The ids of the accounts of a team's members, as a query."""
     return select(Membership.account_id).where(_are_members(team_id))
 
 
@@ -109,7 +108,6 @@ def count_charged(session: Session, team_ids: Collection[int]) -> int:
 
 
 def lock_invitation(session: Session, competition_id: int, invitation_id: int) -> TeamInvitation | None:
-    """An invitation, locked for this transaction."""
     query = select(TeamInvitation).where(
         TeamInvitation.id == invitation_id, TeamInvitation.competition_id == competition_id
     )
@@ -119,7 +117,6 @@ def lock_invitation(session: Session, competition_id: int, invitation_id: int) -
 def open_invitation(
     session: Session, team_id: int, *, account_id: int | None = None, invited_team_id: int | None = None
 ) -> TeamInvitation | None:
-    """The open invitation from a team to a person or to another team."""
     query = select(TeamInvitation).where(
         TeamInvitation.team_id == team_id,
         TeamInvitation.state == "open",
@@ -159,7 +156,6 @@ def close_invitations(session: Session, team_id: int, now: datetime) -> None:
 
 
 def load_team(session: Session, competition_id: int, account_id: int) -> Team | None:
-    """The team that a person is a member of in a competition."""
     newest = (
         select(Membership.team_id, Membership.joined)
         .where(Membership.competition_id == competition_id, Membership.account_id == account_id)
@@ -180,14 +176,12 @@ def is_own(account_id: int) -> ColumnElement[bool]:
 
 
 def benchmark_by_name(session: Session, competition_id: int, names: Sequence[str]) -> Team | None:
-    """A benchmark of a competition with one of ``names``."""
     query = select(Team).where(Team.competition_id == competition_id, Team.benchmark, Team.name.in_(names))
     return session.scalars(query.limit(1)).one_or_none()
 
 
 def load_usage(session: Session, team_id: int, now: datetime, *, late: bool = False) -> QuotaUsage:
-    """The quota that a team, with teams merged into it, has used on the UTC day of ``now``. ``late``: the separate
-    quota for late submissions."""
+    """What a team, with merged teams, has used on the UTC day of ``now``. ``late``: of the quota for late entries."""
     start, end = utc_day(now)
     today = (Submission.accepted_at >= start) & (Submission.accepted_at < end)
     row = session.execute(

@@ -62,5 +62,4 @@ def current_team(session: Session, team_id: int) -> Team:
 
 
 def absorbed_ids(session: Session, team_id: int) -> list[int]:
-    """The ids of the teams that were merged into this one."""
     return list(session.scalars(select(TeamMerge.team_id).where(*_merged_into(team_id)).order_by(TeamMerge.team_id)))

@@ -46,7 +46,6 @@ def load_team_usage(
 
 
 def load_competition_usage(session: Session, competition_id: int, now: datetime) -> StorageUsage:
-    """The bytes that all teams and benchmarks use in a competition."""
     submitted = Submission.competition_id == competition_id
     return _usage(session, submitted, Upload.competition_id == competition_id, now=now)
 

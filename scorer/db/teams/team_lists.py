@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import ConfigDict
-from sqlalchemy import ColumnElement, func, literal, or_, select, true
+from sqlalchemy import ColumnElement, func, literal, select, true
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from scorer.db.tables import Account, Membership, Submission, Team
@@ -43,7 +43,8 @@ def list_teams(
     teams = select(Team.id, Team.name).where(Team.competition_id == competition_id, Team.id > after)
     memberships = select(Membership.id).join(Account, Account.id == Membership.account_id).where(is_member)
     memberships = memberships.where(Membership.team_id == Team.id)
-    wanted = _contains(Team.name, search) | memberships.where(_in_person(search)).exists() if search else true()
+    in_person = _contains(Account.handle, search) | _contains(Account.name, search)
+    wanted = _contains(Team.name, search) | memberships.where(in_person).exists() if search else true()
     page = session.execute(teams.where(memberships.exists(), wanted).order_by(Team.id).limit(limit)).all()
     ids = [team.id for team in page]
     members: dict[int, list[ListedMember]] = {id_: [] for id_ in ids}
@@ -56,10 +57,6 @@ def list_teams(
     counted = counted.where(Submission.competition_id == competition_id, team_now.in_(ids)).group_by(team_now)
     counts = {team_id: count for team_id, count in session.execute(counted)}  # noqa: C416 - rows are no pairs to mypy
     return [ListedTeam(team.id, team.name, counts.get(team.id, 0), members[team.id]) for team in page]
-
-
-def _in_person(search: str) -> ColumnElement[bool]:
-    return or_(_contains(Account.handle, search), _contains(Account.name, search))
 
 
 def _contains(column: InstrumentedAttribute[str], search: str) -> ColumnElement[bool]:

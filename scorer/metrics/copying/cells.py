@@ -41,7 +41,7 @@ class Partition:
         """Refuse parts with contradictory shapes (:class:`Invalid`, ``bad-partition``)."""
         shapes = self.mean.shape, self.axes.shape, self.centres.shape
         if self.axes.ndim != 2 or shapes[0] != self.axes.shape[:1] or shapes[2][1:] != self.axes.shape[1:]:
-            raise Invalid("bad-partition", f"Mean, axes and centres do not fit together; their shapes are {shapes}.")
+            raise Invalid("bad-partition", f"The shapes {shapes} of mean, axes and centres do not match.")
 
     def __len__(self) -> int:
         return len(self.centres)

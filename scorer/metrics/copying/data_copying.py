@@ -80,7 +80,6 @@ class DataCopying:
     ndb_over: int
     ndb_under: int
     placed: PlacedImages
-    """The generated images' cells and nearest training images."""
 
     @property
     def used(self) -> tuple[CellCopying, ...]:

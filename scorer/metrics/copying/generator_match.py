@@ -27,8 +27,6 @@ MatchVerdict = Literal["another-generator", "other-distribution", "no-difference
 
 @dataclass(frozen=True)
 class GeneratorMatch:
-    """The result for an entry and a generator."""
-
     entry: ErrorSummary
     generated: ErrorSummary
     held_out: ErrorSummary

@@ -32,7 +32,6 @@ class InternalDuplicates:
     dependents: Indices
     """For each image, how many others are alike to it and to no other image, (n,)."""
     pairs: int
-    """The number of pairs of alike images."""
     alike_pairs: int
     """The number r of held-out images within the limit, each counted as one alike pair."""
     compared_pairs: int

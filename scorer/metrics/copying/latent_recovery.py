@@ -88,8 +88,6 @@ class KolmogorovSmirnov:
 
 @dataclass(frozen=True)
 class RecoveryTest:
-    """The result of one test."""
-
     train: ErrorSummary
     held_out: ErrorSummary
     generated: ErrorSummary | None

@@ -54,8 +54,6 @@ class NearDuplicate:
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """The number of near duplicates, the number of training images concerned, and the nearest examples."""
-
     closeness: PartialCopying
     mirrored: int
     """The number of near duplicates that are nearer to a mirrored training image than to any upright one."""

@@ -169,7 +169,6 @@ class ImageTables:
         self._words = [_Lookup((self._hashes[:, word, None] ^ flips).ravel(), rows, MAX_ALIKE) for word in range(WORDS)]
 
     def shared_with(self, others: Sequence[ImageHashes]) -> list[ImagePairs]:
-        """The images shared with each of several entries."""
         words = np.concatenate([entry.words for entry in others], axis=1)
         other, own = self._pixels.find(np.concatenate([entry.pixels for entry in others]))
         found = [np.stack([own, other, np.full(len(own), _EQUAL)])]
@@ -198,8 +197,6 @@ def _one_to_one(own: Indices, other: Indices, distance: Indices) -> ImagePairs:
 
 
 class OtherEntry(NamedTuple):
-    """An entry to compare with: its number, its team, and the hashes of its images."""
-
     ref: int
     team: int
     hashes: ImageHashes
@@ -207,14 +204,11 @@ class OtherEntry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntryComparison:
-    """The comparison of an entry with others."""
-
     common: NDArray[np.bool_]
     """Whether each of its n images is common, (n,)."""
     shared: Mapping[int, ImagePairs]
     """What it shares with each entry, by ref, without common images; the entries that share most first."""
     compared: int
-    """The number of entries it was compared with."""
 
 
 def compare_entry(own: ImageHashes, others: Iterable[OtherEntry]) -> EntryComparison:

@@ -43,14 +43,8 @@ class Statistics:
         if self.factor is not None:
             fits = fits and self.factor.ndim == 2 and self.factor.shape[0] == d
         if not fits:
-            shapes = (
-                self.mean.shape,
-                self.covariance.shape,
-                None if self.factor is None else self.factor.shape,
-            )
-            raise Invalid(
-                "bad-statistics", f"Mean, covariance and factor do not fit together; their shapes are {shapes}."
-            )
+            shapes = self.mean.shape, self.covariance.shape, None if self.factor is None else self.factor.shape
+            raise Invalid("bad-statistics", f"The shapes {shapes} of mean, covariance and factor do not match.")
 
 
 def statistics_of(features: Features) -> Statistics:

@@ -24,17 +24,16 @@ class Confusion:
     """Labelled entries against a threshold; *positive* means memorising, *predicted* means s < tau."""
 
     true_positives: int
-    """memorising and caught"""
+    """memorising and penalised"""
     false_negatives: int
-    """memorising and missed"""
+    """memorising and not penalised"""
     false_positives: int
     """legitimate and penalised"""
     true_negatives: int
-    """legitimate and cleared"""
+    """legitimate and not penalised"""
 
     @property
     def errors(self) -> int:
-        """The number of labelled entries that the threshold judges wrongly."""
         return self.false_negatives + self.false_positives
 
 

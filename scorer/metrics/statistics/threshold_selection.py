@@ -2,8 +2,8 @@
 
 The paper names a memorization margin d(M) and a tau* "that best separates memorized versus non-memorized submissions"
 (Bai et al. 2021, section 2.2). Taken literally, tau* is the mean of all distances, which separates nothing in
-particular (``paper``). Its organizers did what ``margin`` does: catch as many known memorisers as possible without
-penalising a legitimate entry.
+particular (``paper``). Its organizers did what ``margin`` does: penalise as many known memorising entries as possible,
+but no legitimate one.
 """
 
 from collections.abc import Callable
@@ -119,7 +119,7 @@ class LabelledDistances:
     def choose(self, method: str = "margin", alpha: float = 0.0, *, tau: float | None = None) -> ThresholdChoice:
         """Choose a threshold by one of :data:`METHODS`.
 
-        - ``margin``: catch the most memorisers and at most a share ``alpha`` of the legitimate entries;
+        - ``margin``: penalise the most memorising entries and at most a share ``alpha`` of the legitimate ones;
         - ``accuracy``: the fewest labelled entries on the wrong side;
         - ``held_out``: half of the held-out distance;
         - ``otsu``: the split with the least variance inside the two parts, without labels (Otsu 1979);

@@ -536,7 +536,7 @@ def test_a_file_without_weights_is_refused_and_not_run(
         ({"classifier.bias": torch.zeros(1008)}, r"classifier.bias has the shape \(1008,\) instead of \(1000,\)"),
         ({"classifier.bias": torch.zeros(1000, dtype=torch.float16)}, "classifier.bias is torch.float16"),
         ({"classifier.bias": torch.full((1000,), torch.inf)}, "classifier.bias has values that are not finite"),
-        ({"AuxLogits.fc.bias": torch.zeros(1000)}, "AuxLogits.fc.bias is not part of it"),
+        ({"AuxLogits.fc.bias": torch.zeros(1000)}, "AuxLogits.fc.bias is not part of the network"),
     ],
 )
 def test_weights_of_another_network_are_refused(change: dict[str, Tensor | None], expected: str) -> None:
