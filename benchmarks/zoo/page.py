@@ -37,10 +37,10 @@ def _sizes(zoo: Zoo) -> str:
     unmeasured = f" **Not measured: {', '.join(missing)}.**" if missing else ""
     return (
         f"**{len(zoo.seeds)} of {len(SEEDS)} seeds have been measured.** They contain {len(zoo.of(*MEMORISING))}"
-        f" memorising, {len(zoo.of(*MIXED))} mixed and {len(zoo.of(*HONEST))} honest entries of {counts['entry']} images"
-        f" of 64 x 64 pixels (the entry of photographs: {counts['photographs']}). There are {counts['train']:,} training images,"
-        f" {counts['held_out']} held-out images, and {counts['private_extra']} more images in the private reference"
-        f" only. Spaces: {spaces}.{unmeasured}"
+        f" memorising, {len(zoo.of(*MIXED))} mixed and {len(zoo.of(*HONEST))} honest entries of {counts['entry']}"
+        f" images of 64 x 64 pixels (the entry of photographs: {counts['photographs']}). There are"
+        f" {counts['train']:,} training images, {counts['held_out']} held-out images,"
+        f" and {counts['private_extra']} more images in the private reference only. Spaces: {spaces}.{unmeasured}"
     )
 
 
