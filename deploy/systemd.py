@@ -41,9 +41,7 @@ SECRETS = {
     "oidc_client_secret": "KENNEL_OIDC_CLIENT_SECRET_FILE",
     "metrics_token": "KENNEL_METRICS_TOKEN_FILE",
 }
-"""The files that ``deploy/make_secrets.sh`` creates, with the variables that name them, without keys of the object
-store.
-"""
+"""Files that ``deploy/make_secrets.sh`` creates, and their variables, without keys of the object store."""
 OBJECTS_SECRET = "objects_secret_"  # noqa: S105 - the beginning of names of files
 OF_WORKERS = ("database_password", "redis_password")
 CHECK_PROCESSES, SWEEP_PROCESSES = 2, 2
@@ -80,9 +78,7 @@ HARDENING: Section = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The machine's plan: workers for ``gpus`` GPUs (0: scores on the processor), the web process on ``port``, all
-    under the account ``user``.
-    """
+    """Workers for ``gpus`` GPUs (0: scores on the processor), web on ``port``, all under the account ``user``."""
 
     gpus: int
     port: int
@@ -208,9 +204,7 @@ def _threads(plan: Plan, share: Callable[[int, int], int]) -> list[str]:
 
 
 def _objects_key(name: str, folder: str) -> list[str]:
-    """The variables of a key of the object store; a file in ``folder`` has its secret. A line in kennel.env overrides
-    the first.
-    """
+    """An object store's key; its secret is a file in ``folder``. A line in kennel.env overrides the first variable."""
     return [f"AWS_ACCESS_KEY_ID=kennel-{name}", f"AWS_SECRET_ACCESS_KEY_FILE={folder}/{OBJECTS_SECRET}{name}"]
 
 

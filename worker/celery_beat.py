@@ -1,6 +1,4 @@
-"""The Celery application of beat: ``celery -A worker.celery_beat beat``. It contains the schedule and sends messages,
-but does not import the tasks.
-"""
+"""The Celery application of beat: ``celery -A worker.celery_beat beat``. It does not import the tasks."""
 
 import os
 

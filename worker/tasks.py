@@ -44,14 +44,12 @@ def sweep() -> None:
 
 @app.task(name=MAIL)
 def mail() -> None:
-    """Send the mails in the outbox."""
     with one_line_in_outages():
         send_due_mails(worker_context())
 
 
 @app.task(name=POST)
 def post() -> None:
-    """Post the due webhook deliveries."""
     with one_line_in_outages():
         post_due_deliveries(worker_context())
 
@@ -75,9 +73,7 @@ def lost() -> None:
 
 
 def _right_context() -> WorkerContext:
-    """This process's context; raises ``Unavailable`` while its clock is wrong, because the cleanup could remove too
-    much.
-    """
+    """Raises ``Unavailable`` while this process's clock is wrong, because the cleanup could remove too much."""
     context = worker_context()
     require_right_clock(context.sessions, context.now)
     return context

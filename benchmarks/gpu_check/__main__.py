@@ -45,7 +45,7 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
         found.append(measured_peaks(device, plan.copied_bytes, plan.matrix_side))
         return "below", True
 
-    checks = [run_check("GPU", "roof", "no error", check=measure_peaks)]
+    checks = [run_check("GPU", "peaks", "no error", check=measure_peaks)]
     throughputs: list[Throughput] = []
     for name in plan.networks if found else ():
         print(f"{name} ...", file=sys.stderr, flush=True)
@@ -63,7 +63,7 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
 
 def main(arguments: Sequence[str] | None = None, plan: Plan | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make gpu-check", description=__doc__)
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu to rehearse")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu for a rehearsal")
     kind, index = parse_device(parser.parse_args(arguments).device)
     options = ExtractorOptions(device=kind, device_index=index)
     try:

@@ -49,7 +49,7 @@ class Throughput:
     images: int
     rate: float
     bound: float
-    """Images per second: the lower of the roofs of arithmetic and memory."""
+    """Images per second: the roofline, the lower of the limits of arithmetic and memory."""
     gibibytes: float | None
     """The most device memory reserved; None on a CPU."""
 
@@ -84,7 +84,7 @@ def describe_device(device: torch.device) -> dict[str, str]:
         f"compute capability {properties.major}.{properties.minor}",
         "CUDA of torch": str(torch.version.cuda),
         "cuDNN": str(cudnn.version()),  # type: ignore[no-untyped-call]
-        "GPUs that this process sees": str(torch.cuda.device_count()),
+        "GPUs visible to this process": str(torch.cuda.device_count()),
     }
 
 
@@ -111,19 +111,19 @@ def render_page(
         )
         for network in throughputs
     ]
-    columns = ("network", "images/s", "of the roof", "roof, images/s", "batch", "memory, GiB", "images timed")
-    roof = [
-        f"Roof, measured here: {device.flops / 1e12:.2f} TFLOP/s in float32 without TF32 (a product of matrices), "
-        f"{device.bandwidth / 1e9:,.0f} GB/s (a copy, read and written)."
+    columns = ("network", "images/s", "of the roofline", "roofline, images/s", "batch", "memory, GiB", "images timed")
+    peaks_line = [
+        f"Peaks measured here: {device.flops / 1e12:.2f} TFLOP/s in float32 without TF32 (matrix multiplication), "
+        f"{device.bandwidth / 1e9:,.0f} GB/s (copy, counting reads and writes)."
         for device in peaks
     ]
     parts = [
         f"# GPU check: {verdict}",
         "\n".join(table(("", ""), facts.items())),
         "\n".join(table(("", "check", "found", "required", ""), checked)),
-        *roof,
+        *peaks_line,
         "\n".join(table(columns, timed)),
-        f"The checks took {seconds:.0f} s. Weights are seeded random numbers if no package has trained ones.",
+        f"The checks took {seconds:.0f} s. Networks without trained weights in a package have random, seeded weights.",
     ]
     return "\n\n".join(parts) + "\n"
 

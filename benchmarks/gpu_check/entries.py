@@ -1,8 +1,8 @@
 """``python -m benchmarks.gpu_check.entries [--device cuda:0]``: score entries on a GPU with the whole service.
 
 The service of ``kennel up`` runs in a temporary folder, with web process, database, queue and three workers. One worker
-checks, one has two processes that take turns on the GPU, and one does the work without GPU. Entries are zips of noise,
-which PNG compresses less than photographs; weights are seeded random numbers. The command prints Markdown with the
+checks, one has two processes that take turns on the GPU, and one does the work that needs no GPU. Entries are zips of
+noise, which PNG compresses less than photographs; weights are random, from a seed. The command prints Markdown with the
 seconds of each entry and the GPU's idle share from ``/metrics``.
 """
 
@@ -131,10 +131,10 @@ def render_page(seen: Observed, size: Size, facts: Mapping[str, str]) -> str:
         f"# {size.entries} entries of {size.images:,} images, scored by the whole service",
         "\n".join(table(("", ""), facts.items())),
         f"Networks: {size.public} (public), {size.private} (private). References: {lengths}. All entries were submitted"
-        " one after the other, as fast as the web process takes them.",
+        " one after the other, as fast as the web process accepted them.",
         "\n".join(table(("submitted, s", "public scores, s", "private scores, s"), rows)),
-        f"From before the first batch to after the last one it took {span:.1f} s: **{span / size.entries:.1f} s an"
-        f" entry**. Batches were on their way for {full - none:.1f} s: the GPU was **idle for"
+        f"The time from before the first batch to after the last one was {span:.1f} s, **{span / size.entries:.1f} s"
+        f" per entry**. Batches were in progress for {full - none:.1f} s, so the GPU was **idle for"
         f" {1 - (full - none) / span:.1%}** of the time.",
     ]
     return "\n\n".join(parts) + "\n"
@@ -146,7 +146,7 @@ def _say(what: str) -> None:
 
 def main(arguments: Sequence[str] | None = None, size: Size | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make gpu-entries", description=__doc__)
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu to rehearse")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:3, or cpu for a rehearsal")
     parser.add_argument("--entries", type=int, default=Size.entries)
     options = parser.parse_args(arguments)
     kind, index = parse_device(options.device)

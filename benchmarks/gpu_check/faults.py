@@ -29,11 +29,11 @@ def check_faults(name: str, options: ExtractorOptions, device: torch.device, *, 
         run_check(
             "GPU",
             "out of memory",
-            "a smaller batch, no failure",
+            "a smaller batch size, no failure",
             check=lambda: _crowd(name, options, device, folder=folder),
         ),
-        run_check("GPU", "a CUDA error counts as device loss", "yes", check=lambda: _lose(device)),
-        run_check("GPU", "it computes for the next process", "yes", check=lambda: _probed(device)),
+        run_check("GPU", "a CUDA error is treated as a device loss", "yes", check=lambda: _lose(device)),
+        run_check("GPU", "the next process can use it", "yes", check=lambda: _probed(device)),
     ]
 
 
@@ -56,7 +56,7 @@ def _crowd(name: str, options: ExtractorOptions, device: torch.device, *, folder
         difference = distance(crowded.features(images), features)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
-    found = f"{batch_size} images at a time became {crowded.batch_size}, features within {difference:.1e}"
+    found = f"batch size reduced from {batch_size} to {crowded.batch_size}, features within {difference:.1e}"
     return found, crowded.batch_size < batch_size and difference <= MAX_FROM_UNCAPTURED
 
 

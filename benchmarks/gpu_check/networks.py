@@ -62,7 +62,7 @@ def check_network(
         start = time.perf_counter()
         loaded.append(load_on(spec, options))
         seconds, layout = time.perf_counter() - start, loaded[0].provenance["convolutions"]
-        return f"{seconds:.1f} s, {loaded[0].batch_size} images at a time, {layout}", True
+        return f"{seconds:.1f} s, batch size {loaded[0].batch_size}, {layout}", True
 
     checks = [run_check(name, "loading and capture", "no error", check=load)]
     if not loaded:
@@ -72,10 +72,10 @@ def check_network(
     checks += [
         run_check(name, what, demanded, check=partial(check, extractor, images, options))
         for what, demanded, check in (
-            ("captured as uncaptured", f"within {MAX_FROM_UNCAPTURED:g}", _compare_with_uncaptured),
-            ("equality with the CPU", f"within {MAX_FROM_CPU:g}", _compare_with_cpu),
+            ("same with and without capture", f"within {MAX_FROM_UNCAPTURED:g}", _compare_with_uncaptured),
+            ("same as on the CPU", f"within {MAX_FROM_CPU:g}", _compare_with_cpu),
             ("determinism", "equal, bit for bit", _repeat),
-            ("nearest neighbours", "the CPU's, bit for bit", _compare_neighbours),
+            ("nearest neighbours", "equal to the CPU's, bit for bit", _compare_neighbours),
         )
     ]
     measured: list[Throughput] = []
@@ -109,14 +109,14 @@ def _repeat(extractor: TorchExtractor, images: Images, options: ExtractorOptions
     features = extractor.features(images)
     order = np.random.default_rng(1).permutation(len(images))
     others = {
-        "again": extractor.features(images),
+        "when repeated": extractor.features(images),
         "in another order": extractor.features(images[order])[np.argsort(order)],
     }
     extractor.release_graphs()
     reloaded = load_on(extractor.spec, replace(options, batch_size=extractor.batch_size))
-    others["loaded again"] = reloaded.features(images)
+    others["reloaded"] = reloaded.features(images)
     faults = [how for how, other in others.items() if not np.array_equal(features, other)]
-    return (f"not equal: {', '.join(faults)}" if faults else "equal: " + ", ".join(others)), not faults
+    return (f"not equal {', '.join(faults)}" if faults else "equal " + ", ".join(others)), not faults
 
 
 def _compare_neighbours(extractor: TorchExtractor, images: Images, _: ExtractorOptions) -> Found:

@@ -86,7 +86,7 @@ REPEATS = 5
 
 
 def measured_peaks(device: torch.device, copied_bytes: int, matrix_side: int) -> Device:
-    """Measure the roofs with the device's fastest copy and product, in the arithmetic of final scores (no TF32)."""
+    """Measure the peaks with the device's fastest copy and product, in the arithmetic of final scores (no TF32)."""
     source = torch.ones(copied_bytes // 4, device=device)
     matrix = torch.ones(matrix_side, matrix_side, device=device)
     with exact_arithmetic(ExtractorOptions().resolved_threads):

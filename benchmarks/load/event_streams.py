@@ -120,15 +120,15 @@ def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
     run, streams = case.numbers, case.settings["streams"]
     rows = [
-        ("all streams opened after, s", f"{run['open_seconds']:.1f}"),
-        ("first event after the commit, s", f"{run['first_seconds']:.2f}"),
-        ("half of the streams had the event after, s", f"{run['median_seconds']:.2f}"),
-        ("the last stream had the event after, s", f"{run['last_seconds']:.2f}"),
+        ("time to open all streams, s", f"{run['open_seconds']:.1f}"),
+        ("until the first stream received the event, s", f"{run['first_seconds']:.2f}"),
+        ("until half of the streams received it, s", f"{run['median_seconds']:.2f}"),
+        ("until all streams received it, s", f"{run['last_seconds']:.2f}"),
         ("memory of the web process without streams, MiB", f"{run['resident_before'] / 2**20:,.0f}"),
-        ("memory with all streams open, MiB", f"{run['resident_open'] / 2**20:,.0f}"),
+        ("memory of the web process with all streams, MiB", f"{run['resident_open'] / 2**20:,.0f}"),
         ("memory per stream, KiB", f"{(run['resident_open'] - run['resident_before']) / streams / 2**10:,.0f}"),
-        ("processor while idle, share of a core", f"{100 * run['idle_processor_share']:.1f} %"),
-        ("processor time for the change, s", f"{run['change_processor_seconds']:.2f}"),
+        ("processor use while idle, share of a core", f"{100 * run['idle_processor_share']:.1f} %"),
+        ("processor time to send the event, s", f"{run['change_processor_seconds']:.2f}"),
     ]
-    target = Target("streams with the event", run["streams"], streams, True)
+    target = Target("streams that received the event", run["streams"], streams, True)
     return Findings([MarkdownTable(f"{streams:,} streams", ("", ""), rows)], [target])

@@ -24,7 +24,7 @@ GRAIN_SECONDS = 2.0
 Estimates are in whole seconds and are read once a second. The hour is compressed, the clock is not.
 """
 CLOSE_SECONDS = 1.0
-"""The service may answer a request after the close if it was sent less than this before the close."""
+"""The service may answer a request after the deadline if it was sent less than this before the deadline."""
 PENDING_LIMIT = 2
 WAITING = (Status.RECEIVED, Status.CHECKING, Status.QUEUED)
 
@@ -118,7 +118,7 @@ def _timestamp(moment: datetime | None) -> float:
 
 
 def compute_findings(story: Story, outcome: Outcome, compression: float) -> Run:
-    """All numbers of the hour. Waits are in seconds of the hour, not of the clock."""
+    """All numbers of the hour. Waits are in simulated seconds, not in real time."""
     statuses = Counter(entry.status for entry in outcome.entries.values())
     scored = {name: entry for name, entry in outcome.entries.items() if entry.status == Status.SCORED}
     waits = sorted(compression * (entry.finished_at - entry.accepted_at) for entry in scored.values())
@@ -158,7 +158,7 @@ def _wrong_outcomes(story: Story, outcome: Outcome) -> int:
 
 
 def _wrongly_refused(story: Story, outcome: Outcome) -> int:
-    """Refusals without a valid reason: before the close, below the limit of entries in progress, or any other."""
+    """Refusals without a valid reason: before the deadline, below the limit of entries in progress, or any other."""
     teams = {attempt.team: outcome.entries[name].team for name, attempt in story.accepted.items()}
     return sum(
         not _is_right(refusal, story.closes_at, outcome.entries.values(), teams=teams) for refusal in story.refused
@@ -252,30 +252,31 @@ def findings(result: BenchmarkResult) -> Findings:
     (case,) = result.cases
     run, settings = case.numbers, case.settings
     compression = 3600 / settings["played_seconds"]
-    ways = ", ".join(f"{run[f'accepted_{way}']:.0f} by {way}" for way in ("api", "client", "wire"))
+    names = {"api": "the API", "client": "Kennel's client", "wire": "the kaggle protocol"}
+    ways = ", ".join(f"{run[f'accepted_{way}']:.0f} through {name}" for way, name in names.items())
     answered = ", ".join(f"{run[f'answer_{kind}_ms'] / 1000:.2f}" for kind in ("median", "max"))
     outcomes = [
         ("attempts", f"{run['attempts']:,.0f}"),
         ("accepted", f"{run['accepted']:,.0f}: {ways}"),
         ("scored", f"{run['scored']:,.0f}"),
-        ("rejected for a fault of the zip", f"{run['rejected']:.0f}"),
+        ("rejected because the zip was faulty", f"{run['rejected']:.0f}"),
         ("failed because of the service", f"{run['failed']:.0f}"),
-        ("refused: two entries in progress", f"{run['refused_pending']:.0f}"),
-        ("refused: closed", f"{run['refused_closed']:.0f}"),
-        ("not answered by the service and repeated", f"{run['server_errors']:.0f}"),
-        ("refused without reason, including these", f"{run['wrongly_refused']:.0f}"),
-        ("answer to an upload, median and longest, s of the clock", answered),
+        ("refused because two entries were in progress", f"{run['refused_pending']:.0f}"),
+        ("refused after the deadline", f"{run['refused_closed']:.0f}"),
+        ("repeated because the service did not respond", f"{run['server_errors']:.0f}"),
+        ("refused without a reason, including these", f"{run['wrongly_refused']:.0f}"),
+        ("response to an upload, median and longest, s of real time", answered),
         ("wait for the score, median and longest, min", f"{run['wait_median'] / 60:.0f}, {run['wait_max'] / 60:.0f}"),
-        ("last score after the close, min", f"{run['drained_after_close'] / 60:.0f}"),
+        ("last score after the deadline, min", f"{run['drained_after_close'] / 60:.0f}"),
     ]
-    grain = f"or {GRAIN_SECONDS:g} s of the clock ({GRAIN_SECONDS * compression:.0f} s of the hour)"
+    grain = f"or {GRAIN_SECONDS:g} s of real time ({GRAIN_SECONDS * compression:.0f} s simulated)"
     times = [
         (
             name,
             f"{run[f'estimates_{key}']:,.0f}",
             *(f"{100 * run[f'right_{key}{how}']:.1f} %" for how in ("_strictly", "")),
         )
-        for name, key in (("first after acceptance", "first"), ("all while waiting", "waiting"))
+        for name, key in (("first estimate after acceptance", "first"), ("all estimates while waiting", "waiting"))
     ]
     turns = [
         (name, f"{run[f'fairness_{which}_entries']:,.0f}", f"{run[f'fairness_{which}_unfair']:.0f}")
@@ -283,11 +284,11 @@ def findings(result: BenchmarkResult) -> Findings:
     ]
     never = {
         "entries with a wrong outcome": "wrong_outcomes",
-        "refusals without reason": "wrongly_refused",
+        "refusals without a reason": "wrongly_refused",
         "first entries overtaken unfairly": "fairness_first_unfair",
         "further entries overtaken unfairly": "fairness_later_unfair",
     }
-    title = f"{settings['teams']} teams, {settings['workers']} workers, time compressed {compression:g} times"
+    title = f"{settings['teams']} teams, {settings['workers']} workers, time shortened by a factor of {compression:g}"
     waited = {kind: [run[f"{kind}_seconds_{end}"] for end in ("shortest", "longest")] for kind in ("public", "private")}
     return Findings(
         [
@@ -297,11 +298,14 @@ def findings(result: BenchmarkResult) -> Findings:
         ],
         [
             *(Target(claim, run[key], 0, False) for claim, key in never.items()),
-            Target("right estimates at acceptance", run["right_first"], MIN_RIGHT_SHARE, True),
-            Target("right estimates while waiting", run["right_waiting"], MIN_RIGHT_SHARE, True),
+            Target("accurate estimates at acceptance", run["right_first"], MIN_RIGHT_SHARE, True),
+            Target("accurate estimates while waiting", run["right_waiting"], MIN_RIGHT_SHARE, True),
         ],
         [
-            f"{run['states_without_estimate']:.0f} states before the first finished scores had no estimate.",
-            *(f"A {kind} score took {low:.0f} to {high:.0f} s of the hour." for kind, (low, high) in waited.items()),
+            f"{run['states_without_estimate']:.0f} status updates before the first finished scores had no estimate.",
+            *(
+                f"A {kind} score took {low:.0f} to {high:.0f} simulated seconds."
+                for kind, (low, high) in waited.items()
+            ),
         ],
     )

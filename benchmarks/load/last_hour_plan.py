@@ -21,7 +21,7 @@ It is JSON with the shortest and the longest time in seconds, by kind of track.
 ENTRIES = ((1, 0.5), (2, 0.3), (3, 0.2))
 """Entries that a team submits during the hour, and the share of teams that submit this many."""
 LATE_SHARE = 0.02
-"""The share of attempts that come up to two minutes after the close."""
+"""The share of attempts that come up to two minutes after the deadline."""
 LATE_SECONDS = 120.0
 FAULTY_SHARE = 0.03
 """The share of zips with images of a wrong size, which only the deep check finds."""

@@ -1,4 +1,4 @@
-"""Participants, their zips, and three ways to submit: the API, the product's client, the kaggle wire."""
+"""Participants, their zips, and three ways to submit: the API, Kennel's client and the kaggle protocol."""
 
 import asyncio
 import io
@@ -36,7 +36,7 @@ class Participant:
 
 
 class Rejected(Exception):
-    """The service refused an upload. ``slug`` is the problem's, or the kaggle wire's message."""
+    """The service refused an upload. ``slug`` is the problem's, or the kaggle protocol's message."""
 
     def __init__(self, status: int, slug: str) -> None:
         super().__init__(f"{status} {slug}")

@@ -157,29 +157,29 @@ def findings(result: BenchmarkResult) -> Findings:
             f"{run[f'{key}_p99_ms']:.1f}",
             f"{run[f'{key}_errors']:.0f}",
         )
-        for name, key in (("alone", "before"), ("during uploads and scoring", "beside"), ("alone, afterwards", "after"))
+        for name, key in (("alone", "before"), ("during uploads and scoring", "beside"), ("alone again", "after"))
     ]
-    header = ("", "answers/s", "median, ms", "p99, ms", "errors")
+    header = ("", "responses/s", "median, ms", "p99, ms", "errors")
     settings = case.settings
     title = (
         f"Board reads by {settings['readers']} readers, {settings['entries']:,} entries of {settings['teams']:,} teams"
     )
     uploads = [
-        ("submitted", f"{run['uploads']:.0f} of {settings['upload_megabytes']:g} MB"),
+        ("zips submitted", f"{run['uploads']:.0f} of {settings['upload_megabytes']:g} MB"),
         (f"arrived within {settings['seconds']:g} s", f"{run['uploads_within']:.0f}"),
-        ("refused or broken off", f"{run['upload_errors']:.0f}"),
-        ("the last upload arrived after, s", f"{run['last_upload_seconds']:.1f}"),
+        ("refused or interrupted", f"{run['upload_errors']:.0f}"),
+        ("time until the last upload had arrived, s", f"{run['last_upload_seconds']:.1f}"),
         (
             "duration of an upload, median and longest, s",
             f"{run['upload_median_seconds']:.1f}, {run['upload_max_seconds']:.1f}",
         ),
-        ("rate, MB/s", f"{run['upload_bytes_per_second'] / 1e6:.0f}"),
+        ("upload rate, MB/s", f"{run['upload_bytes_per_second'] / 1e6:.0f}"),
         (f"scored within {settings['seconds']:g} s", f"{run['scored_within']:.0f}"),
-        ("last score within the waiting time after, s", f"{run['last_score_seconds']:.0f}"),
-        ("not scored by then", f"{run['entries_in_progress']:.0f}"),
+        ("time until the last score, s", f"{run['last_score_seconds']:.0f}"),
+        ("not scored within the waiting time", f"{run['entries_in_progress']:.0f}"),
         ("failed because of the service", f"{run['entries_failed']:.0f}"),
         *(
-            (f"processor seconds of {part} during both", f"{run[f'beside_{part}_processor_seconds']:.1f}")
+            (f"processor seconds of {part} during uploads", f"{run[f'beside_{part}_processor_seconds']:.1f}")
             for part in (WEB, CHECKER, SCORER)
         ),
     ]
@@ -191,7 +191,7 @@ def findings(result: BenchmarkResult) -> Findings:
             MarkdownTable("The uploads", ("", ""), uploads),
         ],
         [
-            Target("rate of reads during uploads, share of the rate alone", share, MIN_SHARE, True),
-            Target("errors of reads, uploads and scores", errors, 0, False),
+            Target("rate of reads during uploads, as a share of the rate alone", share, MIN_SHARE, True),
+            Target("failed reads, uploads and scores", errors, 0, False),
         ],
     )

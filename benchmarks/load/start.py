@@ -141,8 +141,8 @@ def findings(result: BenchmarkResult) -> Findings:
         return f"{compute_median(runs, key) / 2**20:,.0f}"
 
     times = [
-        ("from the command to the line that reports it is running, s", seconds(runs)),
-        ("of this, the database's tables, s", seconds(runs, "schema_seconds")),
+        ("from the command until it reports that it is running, s", seconds(runs)),
+        ("of this, creation of the database tables, s", seconds(runs, "schema_seconds")),
         ("processor time until then, s", seconds(runs, "cpu_seconds")),
         ("idle, % of a core", seconds(runs, "idle_percent")),
         ("first entry, from the upload to its public score, s", seconds(runs, "entry_seconds")),

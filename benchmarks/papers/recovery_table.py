@@ -129,7 +129,7 @@ def _searches(search: Mapping[str, Mapping[str, float]]) -> MarkdownTable:
         "processor seconds per target",
         "evaluations per target",
         "median error",
-        "of the first 16",
+        "median error, first 16",
     )
     forms = {"targets": ".0f", "seconds": ".3f", "evaluations": ".0f", "median": ".2e", "first": ".2e"}
     rows = [(name, *(format(found[key], form) for key, form in forms.items())) for name, found in search.items()]
@@ -139,4 +139,4 @@ def _searches(search: Mapping[str, Mapping[str, float]]) -> MarkdownTable:
 def _costs(rows: Sequence[Mapping[str, Any]]) -> MarkdownTable:
     keys = {"audit_seconds": ".0f", "evaluations": ",", "file_bytes": ","}
     table = [(row["name"], *(format(row[key], form) for key, form in keys.items())) for row in rows]
-    return MarkdownTable("", ("", "seconds of the audit", "images made and differentiated", "bytes of the file"), table)
+    return MarkdownTable("", ("", "audit, s", "images generated and differentiated", "file, bytes"), table)

@@ -18,7 +18,7 @@ from benchmarks.scale.simulation import Played, WorkerPool
 HOURS = 24
 """The hours of the last day, each with its own row."""
 BINS = 24
-"""The intervals of the whole competition, shorter towards the close."""
+"""The intervals of the whole competition, shorter towards the deadline."""
 TIMED = ("upload", "claim", "record", "board", "sweep")
 
 SERVERS = {"web": "uvicorn", "database": "postgres", "queue": "valkey"}
@@ -75,7 +75,7 @@ def compute_findings(played: Played, scorers: WorkerPool, close: float) -> Run:
 
 
 def hours_before(seconds: float) -> NDArray[np.float64]:
-    """The edges of the bins in hours before the close, over the last ``seconds``, ending with it; (BINS + 1,)."""
+    """The edges of the bins in hours before the deadline, over the last ``seconds``, ending with it; (BINS + 1,)."""
     return np.append(np.geomspace(seconds / HOUR, 1.0, BINS), 0.0)
 
 
@@ -111,10 +111,10 @@ def compute_costs(played: Played, seconds: float, processors: Mapping[str, float
 
 SERVED = {"web": "web", "database": "database", "queue": "queue server"}
 STEPS = {
-    "upload": "upload of a zip",
-    "claim": "claim of a job",
-    "record": "record of a check or a score",
-    "board": "read of the board after a change",
+    "upload": "upload a zip",
+    "claim": "claim a job",
+    "record": "record a check or a score",
+    "board": "request the board after a change",
     "sweep": "sweep",
 }
 
@@ -127,14 +127,14 @@ def parts() -> Mapping[str, str]:
     entries = f"{next(iter(runs.values()))['accepted']:,.0f}"
     tables = {
         "whole": (("", *titles), _whole(runs)),
-        "hours": (("", f"entries of {entries}", *titles), _by_hour(list(runs.values()))),
-        "days": (("", f"entries of {entries}", *titles), _by_days(list(runs.values()))),
-        "saturation": (("", "s an entry", "entries a day when it is full"), _saturation(list(runs.values()))),
-        "steps": (("median and slowest hundredth, ms", *titles), _steps(list(runs.values()))),
+        "hours": (("", f"entries, of {entries}", *titles), _by_hour(list(runs.values()))),
+        "days": (("", f"entries, of {entries}", *titles), _by_days(list(runs.values()))),
+        "saturation": (("", "seconds per entry", "capacity, entries a day"), _saturation(list(runs.values()))),
+        "steps": (("median and 99th percentile, ms", *titles), _steps(list(runs.values()))),
         "rates": (("", *titles), _rates(runs)),
     }
     lines = [
-        f"- {title.capitalize()}; load of the machine at the end {run['load']:.1f}."
+        f"- {title.capitalize()}; system load at the end: {run['load']:.1f}."
         f" {machine_line(result.machine, result.command)}"
         for title, run, result in zip(titles, runs.values(), results, strict=True)
     ]
@@ -148,24 +148,24 @@ def _whole(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
     work = {workers: (run["public_last_day"] + run["private_last_day"]) / workers for workers, run in runs.items()}
     return [
         row("accepted", "accepted"),
-        row("not submitted by the close", "given_up"),
-        row("refused: two in progress", "refused_pending"),
-        row("refused: closed", "refused_closed"),
-        row("refused for another reason", "refused_otherwise"),
-        row("seconds of a public score", "public_host_seconds"),
-        row("seconds of a private score", "private_host_seconds"),
-        row("seconds of a check", "check_host_seconds", ".1f"),
-        row("wait for the public score: median, min", "wait_median", ",.1f", by=60),
-        row("95th percentile, min", "wait_p95", ",.1f", by=60),
-        row("longest, min", "wait_longest", ",.1f", by=60),
-        row("last public score after the close, h", "public_after_close", ",.1f", by=HOUR),
-        row("last private score after the close, h", "private_after_close", ",.1f", by=HOUR),
-        row("private scores missing at the close", "private_waiting_at_close"),
-        row("workers busy, share of the time", "busy_share", ".1%"),
+        row("not submitted by the deadline", "given_up"),
+        row("refused because two were in progress", "refused_pending"),
+        row("refused after the deadline", "refused_closed"),
+        row("refused for other reasons", "refused_otherwise"),
+        row("duration of a public score, s", "public_host_seconds"),
+        row("duration of a private score, s", "private_host_seconds"),
+        row("duration of a check, s", "check_host_seconds", ".1f"),
+        row("median wait for the public score, min", "wait_median", ",.1f", by=60),
+        row("95th percentile of that wait, min", "wait_p95", ",.1f", by=60),
+        row("longest wait, min", "wait_longest", ",.1f", by=60),
+        row("last public score after the deadline, h", "public_after_close", ",.1f", by=HOUR),
+        row("last private score after the deadline, h", "private_after_close", ",.1f", by=HOUR),
+        row("private scores missing at the deadline", "private_waiting_at_close"),
+        row("share of the time that workers are busy", "busy_share", ".1%"),
         ("scores per worker on the last day", *(f"{scores:,.0f}" for scores in work.values())),
         row("first entries overtaken unfairly", "fairness_first_unfair"),
         row("further entries overtaken unfairly", "fairness_later_unfair"),
-        row("duration of the run, min of the real clock", "seconds", ",.0f", by=60),
+        row("actual duration of the simulation, min", "seconds", ",.0f", by=60),
     ]
 
 
@@ -176,12 +176,12 @@ def _waits(runs: Sequence[Run], key: str) -> list[str]:
 
 
 def _by_hour(runs: Sequence[Run]) -> list[tuple[str, ...]]:
-    return [(f"{HOURS - hour} h before the close", *_waits(runs, f"hour{hour:02}")) for hour in range(HOURS)]
+    return [(f"{HOURS - hour} h before the deadline", *_waits(runs, f"hour{hour:02}")) for hour in range(HOURS)]
 
 
 def _by_days(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     return [
-        (f"{before / 24:.1f} to {after / 24:.1f} days before the close", *_waits(runs, f"bin{place:02}"))
+        (f"{before / 24:.1f} to {after / 24:.1f} days before the deadline", *_waits(runs, f"bin{place:02}"))
         for place, (before, after) in enumerate(pairwise(hours_before(DAYS * DAY)))
         if before > HOURS
     ]
@@ -192,7 +192,7 @@ def _saturation(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     rows = {
         "one worker on two cores": run["public_host_seconds"] + run["private_host_seconds"],
         "one checking process": run["check_host_seconds"],
-        **{f"one core of the {name}": run[f"processor_{key}"] for key, name in SERVED.items()},
+        **{f"one core for the {name}": run[f"processor_{key}"] for key, name in SERVED.items()},
     }
     ordered = sorted(rows.items(), key=lambda row: -row[1])
     return [(name, f"{seconds:.3f}", f"{DAY / seconds:,.0f}") for name, seconds in ordered]
@@ -211,9 +211,9 @@ def _rates(runs: Mapping[int, Run]) -> list[tuple[str, ...]]:
         for workers, run in runs.items()
     ]
     minutes = {
-        "longest wait, from rates": [found.public for found in modelled],
+        "longest wait, hourly rates": [found.public for found in modelled],
         "longest wait, simulated": [run["wait_longest"] for run in runs.values()],
-        "last private score after the close, from rates": [found.private for found in modelled],
-        "last private score after the close, simulated": [run["private_after_close"] for run in runs.values()],
+        "last private score after the deadline, hourly rates": [found.private for found in modelled],
+        "last private score after the deadline, simulated": [run["private_after_close"] for run in runs.values()],
     }
     return [(name, *(f"{value / 60:,.1f}" for value in values)) for name, values in minutes.items()]

@@ -66,16 +66,19 @@ def findings(result: BenchmarkResult) -> Findings:
         ("entries a second, with their scores", f"{run['entries_a_second']:.1f}"),
         ("transactions a second", f"{run['transactions_a_second']:,.0f}"),
         *(
-            (f"{name}, median and slowest hundredth, ms", f"{run[f'{key}_median_ms']:.0f}, {run[f'{key}_p99_ms']:.0f}")
+            (f"{name}, median and 99th percentile, ms", f"{run[f'{key}_median_ms']:.0f}, {run[f'{key}_p99_ms']:.0f}")
             for key, name in STEPS.items()
         ),
         ("list all competitions, s", f"{run['list_seconds']:.2f}"),
         ("count due jobs for the sweep, s", f"{run['due_seconds']:.3f}"),
         ("waiting entries", f"{run['waiting']:,.0f}"),
         ("load of the machine", f"{run['load']:.0f}"),
-        ("average need of a thousand competitions like 2019, entries a second", f"{1000 * ENTRIES / (DAYS * DAY):.1f}"),
         (
-            "need in the last hour if all close together, entries a second",
+            "average for a thousand competitions as in 2019, entries a second",
+            f"{1000 * ENTRIES / (DAYS * DAY):.1f}",
+        ),
+        (
+            "in the last hour if all have the same deadline, entries a second",
             f"{1000 * float(entries_by_hour()[-1]) / HOUR:.1f}",
         ),
     ]

@@ -47,14 +47,14 @@ def findings(result: BenchmarkResult) -> Findings:
     ]
     targets = [
         Target(
-            "time per image, compared with the releases page",
+            "time per image, relative to the estimate",
             milliseconds / shown,
             4 / 3,
             False,
             " x",
         ),
         Target(
-            "time per image, compared with the releases page",
+            "time per image, relative to the estimate",
             milliseconds / shown,
             2 / 3,
             True,

@@ -46,7 +46,7 @@ MAX_VISITOR_MS = 20
 """The most processor time that a visitor's request may take, with any parameters."""
 VISITORS = (
     ("most expensive repeated request of a visitor, processor", REPEATED),
-    ("most expensive new request, per request that the limit counts", NEW),
+    ("most expensive new request, per counted request", NEW),
 )
 WAITS = (
     ("re-tune of the public track and the first page after it", "retuned_seconds"),
@@ -82,9 +82,9 @@ def _many_note(size: str, runs: Sequence[Run]) -> str:
     memory = compute_median(runs, "many_bytes") / 1e6
     waits, reading = (compute_median(runs, f"{stage}_web_bytes") / 1e6 for stage in ("waits", "reading"))
     return (
-        f"{size}: the web process had at most {waits:,.0f} MB during the waits and {reading:,.0f} MB while it was read."
-        f" Four web processes together had at most {memory:,.0f} MB. After re-tunes,"
-        f" {compute_median(runs, 'many_old_answers'):.0f} of the next answers still showed the old tau."
+        f"{size}: the web process used at most {waits:,.0f} MB during the waits and {reading:,.0f} MB during reading."
+        f" Four web processes used at most {memory:,.0f} MB together. After re-tunes,"
+        f" {compute_median(runs, 'many_old_answers'):.0f} of the next responses still showed the old tau."
     )
 
 
@@ -139,8 +139,8 @@ def _targets(result: BenchmarkResult) -> list[Target]:
         *(Target(claim, _most_expensive(runs, kind), MAX_VISITOR_MS, False, " ms") for claim, kind in VISITORS),
         Target("first pages read", compute_median(runs, "json_per_second"), 300, True, "/s"),
         Target("first pages read as HTML", compute_median(runs, "page_per_second"), 300, True, "/s"),
-        Target("first pages read while tau moves", compute_median(runs, "moving_per_second"), 300, True, "/s"),
-        Target("slowest hundredth of these", compute_median(runs, "moving_p99_ms"), 100, False, " ms"),
+        Target("first pages read while tau changes", compute_median(runs, "moving_per_second"), 300, True, "/s"),
+        Target("99th percentile of these", compute_median(runs, "moving_p99_ms"), 100, False, " ms"),
     ]
 
 

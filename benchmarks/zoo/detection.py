@@ -47,7 +47,7 @@ EVIDENCE: Mapping[str, EvidenceKind] = {
     "C_T": _column("c_t", 1),
     "authenticity": _column("authenticity_share", 1),
     "near copies": _column("near_copies_share", -1),
-    "upright alone": _column("partly_copied_share", -1),
+    "upright only": _column("partly_copied_share", -1),
     "relative distance": _column("relative_share", -1),
     "membership": _column("membership_auc", -1),
     "perceptual hashes": _column("hash_share", -1),

@@ -12,7 +12,7 @@ from deploy.demo.tiles import Pixels
 from scorer.extractors import Features
 
 DRAWN = ("mgan", "sup", "ae", "vae")
-"""Networks that draw training images again, with the ways to memorise of Bai et al. 2021, section 3.2.
+"""Networks that reproduce training images, with the ways to memorise of Bai et al. 2021, section 3.2.
 
 The variational autoencoder is separate from the plain one.
 """

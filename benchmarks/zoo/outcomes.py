@@ -24,7 +24,7 @@ class TrainingError:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An entry's scores and evidence by track. ``error`` is None unless a network should draw training images again."""
+    """An entry's scores and evidence by track. ``error`` is None unless a network should reproduce training images."""
 
     title: Title
     error: TrainingError | None

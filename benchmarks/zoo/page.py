@@ -36,18 +36,18 @@ def _sizes(zoo: Zoo) -> str:
     spaces = ", ".join(f"{track} `{first.extractors[track]}`" for track in TRACK_KINDS)
     unmeasured = f" **Not measured: {', '.join(missing)}.**" if missing else ""
     return (
-        f"**{len(zoo.seeds)} of {len(SEEDS)} seeds have been made.** They have {len(zoo.of(*MEMORISING))} memorising,"
-        f" {len(zoo.of(*MIXED))} mixed and {len(zoo.of(*HONEST))} honest entries of {counts['entry']} images of 64 x 64"
-        f" pixels (that of photographs: {counts['photographs']}). There are {counts['train']:,} training images,"
-        f" {counts['held_out']} held-out images, and {counts['private_extra']} more images in the private reference"
-        f" only. Spaces: {spaces}.{unmeasured}"
+        f"**{len(zoo.seeds)} of {len(SEEDS)} seeds have been measured.** They contain {len(zoo.of(*MEMORISING))}"
+        f" memorising, {len(zoo.of(*MIXED))} mixed and {len(zoo.of(*HONEST))} honest entries of {counts['entry']}"
+        f" images of 64 x 64 pixels (the entry of photographs: {counts['photographs']}). There are"
+        f" {counts['train']:,} training images, {counts['held_out']} held-out images,"
+        f" and {counts['private_extra']} more images in the private reference only. Spaces: {spaces}.{unmeasured}"
     )
 
 
 def _machines(zoo: Zoo) -> str:
     """Machine and training time of each seed."""
     return "\n".join(
-        f"- Seed {seed.seed}, {sum(seed.seconds.values()) / 60:.0f} minutes of one core for its trainings."
+        f"- Seed {seed.seed}, {sum(seed.seconds.values()) / 60:.0f} minutes of training on one core."
         f" {machine_line(seed.machine, seed.command)}"
         for seed in zoo.seeds
     )

@@ -31,14 +31,14 @@ def method_rows(zoo: Zoo, *, honest: bool) -> list[Row]:
 
 
 def memorisers_table(zoo: Zoo) -> MarkdownTable:
-    """The training errors of the networks that draw training images again."""
+    """The training errors of the networks that reproduce training images."""
     rows = [
         (method, str(len(square.values)), square.text(1), mean.text(1), square.within(targets.MOST_ERROR))
         for method, (square, mean) in targets.training_errors(zoo).items()
     ]
     most = f"at most {targets.MOST_ERROR:g}"
     header = ("network", "seeds", "root mean square error, grey levels", "mean error", most)
-    return MarkdownTable("Networks that draw training images again", header, rows)
+    return MarkdownTable("Networks that reproduce training images", header, rows)
 
 
 def honest_table(zoo: Zoo) -> MarkdownTable:
@@ -48,7 +48,7 @@ def honest_table(zoo: Zoo) -> MarkdownTable:
         multiples = [targets.fid_multiples(zoo, method, track) for track in TRACK_KINDS]
         verdicts = dict.fromkeys(multiple.within(targets.MOST_FID) for multiple in multiples if method != "normal")
         rows.append((method, *(multiple.text(2) for multiple in multiples), " / ".join(verdicts)))
-    header = ("FID, as a multiple of that of photographs", *TRACK_KINDS, f"at most {targets.MOST_FID:g}")
+    header = ("FID as a multiple of the photographs'", *TRACK_KINDS, f"at most {targets.MOST_FID:g}")
     return MarkdownTable("Honest networks", header, rows)
 
 
@@ -115,7 +115,7 @@ def sentence_table(held: Zoo) -> MarkdownTable:
         "entries",
         *VERDICTS,
         "stated share of copies",
-        "right about copies",
+        "sentence right about copies",
         "share right within a factor of two",
     )
     return MarkdownTable("", header, rows)

@@ -96,9 +96,9 @@ def detection_targets(held: Zoo) -> list[DetectionTarget]:
     half, flagged = (len(outcomes_found_by(held, ANY_SIGN, *methods)) for methods in ((HALF_ALTERED,), HONEST))
     right = [outcome for outcome in held.outcomes if is_opening_right(outcome)]
     halves, honest, entries = len(held.of(HALF_ALTERED)), len(held.of(*HONEST)), len(held.outcomes)
-    sentence = "entries with a sentence that is right about copies"
+    sentence = "entries whose sentence is right about copies"
     many, shares = (
-        "entries with a sentence that is also right about their share, within a factor of two",
+        "entries whose sentence is also right about the share, within a factor of two",
         sum(map(is_share_right, right)),
     )
     return [

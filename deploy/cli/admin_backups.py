@@ -132,9 +132,7 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
 
 @contextmanager
 def _owned_by_service(settings: "Settings") -> Iterator[None]:
-    """Give the files that root writes to the blob store's folder in this block to the folder's account, like the
-    service's own blobs.
-    """
+    """Give files that root writes to the blob store's folder in this block to the folder's account."""
     from deploy.standalone.unix_account import change_owner, find_owner
     from scorer.blobs import parse_folder
 

@@ -22,9 +22,7 @@ def migrate_database(settings: Settings) -> str:
 
 
 def wait_for_tables(settings: Settings, *, poll_seconds: float = POLL_SECONDS) -> str:
-    """Return when the database responds and has this version's tables; prints to stderr what it waits for. Needs only
-    the rights of the service's own role.
-    """
+    """Prints to stderr what it waits for. Needs only the rights of the service's own role."""
     reported = None
     with connected(settings) as sessions:
         while (missing := _missing(sessions)) is not None:

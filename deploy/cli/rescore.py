@@ -56,9 +56,7 @@ def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
 
 
 def track_lines(track: dict[str, Any], *, verified: bool) -> list[str]:
-    """A track as lines of text: both numbers, and differences in software or machine. With ``verified`` also the
-    recorded numbers and the comparison.
-    """
+    """A track as lines of text; with ``verified``, also the recorded numbers and the comparison."""
     lines = [f"{track['track']} ({track['extractor']})"]
     for name in ("fid", "memorization_distance"):
         recorded = f"   recorded {track['recorded'][name]!r}" if verified else ""

@@ -56,9 +56,7 @@ SEED = 0
 
 @dataclass(frozen=True, eq=False)
 class DecodedSubmission:
-    """A decoded submission: images (n, size, size, 3) uint8, memory-mapped; names and pixel hashes in the same order; a
-    sentence about ignored files.
-    """
+    """Images (n, size, size, 3) uint8, memory-mapped; names and hashes in the same order; ignored files in words."""
 
     images: NDArray[np.uint8]
     names: tuple[str, ...]
@@ -227,9 +225,7 @@ def _build_score(numbers: RawMeasurement, share: float | None, *, tau: float | N
 def _closest_pairs(
     numbers: RawMeasurement, entry: DecodedSubmission, training: ReferenceImages | None
 ) -> list[dict[str, Any]]:
-    """The images nearest to the reference, by name, each with its nearest reference image (or its row in a file of
-    features).
-    """
+    """The closest pairs by name; from a file of features, the reference image is a row number."""
     return [
         {
             "image": entry.names[pair.generated],

@@ -13,7 +13,6 @@ REVIEWERS = ("Rita Retriever", "Paul Pointer")
 
 
 def handle_in(slug: str, name: str) -> str:
-    """The handle of a participant in the competition ``slug``."""
     return f"{name}-{slug}"[:39].strip("-.")
 
 

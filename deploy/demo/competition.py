@@ -35,8 +35,8 @@ def create_competition(organizer: ApiClient, plan: DemoPlan) -> str:
             "slug": slug,
             "title": title,
             "description": (
-                "Generate 64x64 tiles of real photographs. Some entries here learn, some only copy: "
-                "the leaderboard is ranked by MiFID, the memorization-informed Fréchet distance."
+                "Generate 64x64 tiles of real photographs. Some entries learn, others only copy. "
+                "The leaderboard is ranked by MiFID, the memorization-informed Fréchet distance."
             ),
             "image_count": plan.images,
             "image_size": 64,
@@ -105,7 +105,6 @@ def generate_entries(pictures: Photographs, plan: DemoPlan) -> Sequence[BinaryIO
 
 
 def write_temporary_zip(images: np.ndarray[Any, Any]) -> BinaryIO:
-    """A temporary zip with the images as PNGs."""
     file: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     write_images(images, file)
     file.seek(0)

@@ -52,9 +52,7 @@ class DemoEntry:
 
 
 def ranked(generate: Callable[..., Pixels], share: float, **arguments: int) -> Generate:
-    """The generator with a number of principal components in proportion to the training images, so that smaller sets
-    give the same picture.
-    """
+    """The generator with principal components in proportion to the training images: smaller sets look the same."""
 
     def generate_with_rank(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
         return generate(train, count, rng, rank=max(1, round(share * len(train))), **arguments)

@@ -75,9 +75,7 @@ def _sign_sentences(evidence: EvidenceByTrack) -> dict[str, str]:
 
 
 def unexpected_evidence(by_entry: Mapping[str, EvidenceByTrack], entries: Mapping[str, DemoEntry]) -> list[str]:
-    """A sentence for each entry with failed evidence or a missing expected sign, and for each legitimate entry with
-    another sign.
-    """
+    """A sentence for each entry with failed evidence, a missing expected sign or, if it is legitimate, another sign."""
     surprises = []
     for submission_id, evidence in by_entry.items():
         entry = entries[submission_id]

@@ -22,7 +22,6 @@ RETUNE_REASON = "Demo: after labelling, the largest threshold that penalises no 
 
 
 def photograph_line(pictures: Photographs) -> str:
-    """The number of tiles by role, as a sentence."""
     parts = (
         f"{len(getattr(pictures, role))} {role.replace('_', ' ')}" for role in ("train", "held_out", "private_extra")
     )
@@ -39,9 +38,7 @@ def print_report(
     console: Console,
     plan: DemoPlan,
 ) -> bool:
-    """Print the whole report. Returns True if every entry was scored and ended as :data:`ENTRIES` expects; the
-    expectations apply only to the built-in photographs.
-    """
+    """Returns True if every entry was scored and, with the built-in photographs, ended as :data:`ENTRIES` expects."""
     judge = plan.folder is None
     entries = {submission.submission_id: submission.entry for submission in submitted if submission.entry is not None}
     console.print()
@@ -60,7 +57,7 @@ def print_report(
     try:
         retuned = {track: Thresholds(organizer).retune(slug, track, reason=RETUNE_REASON) for track in TRACK_KINDS}
     except Refused as refused:  # too few entries to have both kinds
-        console.print(f"\nThe threshold stays: {refused}")
+        console.print(f"\nThe threshold was not changed. {refused}")
         return _check_outcomes(organizer, slug, submitted, board=None, console=console) and not surprises
     after = _board(organizer, slug, "private")
     _print_retuning(retuned["private"], console)
@@ -93,9 +90,7 @@ def _review_escaped(
     before: Mapping[str, Any],
     console: Console,
 ) -> bool:
-    """Review and disqualify the memoriser that the threshold missed, and print the effect on the board. Returns True if
-    it then has no rank, or if there is none.
-    """
+    """Disqualify the memoriser above tau. Returns True if it then has no rank, or if there is none."""
     escaped = escaped_memoriser(entries, before)
     if escaped is None:
         return True
@@ -103,7 +98,7 @@ def _review_escaped(
         organizer, running, slug, submission_id=escaped, label=entries[escaped].label or "other", console=console
     )
     after = _board(organizer, slug, "private")
-    console.print(f"  ranks that moved: {'; '.join(rank_moves(before['entries'], after['entries'])) or 'none'}\n")
+    console.print(f"  rank changes: {'; '.join(rank_moves(before['entries'], after['entries'])) or 'none'}\n")
     console.print(board_table(after, entries, "private", when="after the ruling"))
     if all(line["submission_id"] != escaped for line in after["entries"]):
         return True
@@ -155,14 +150,14 @@ def _print_retuning(retuning: Mapping[str, Any], console: Console) -> None:
     console.print(
         f"\nAfter labelling, [bold]margin[/] moves the private tau from {retuning['previous_tau']:.4f} to "
         f"{retuning['tau']:.4f}. Below it are {confusion['true_positives']} of {memorising} memorising entries "
-        f"and {confusion['false_positives']} legitimate ones. Nothing was measured again."
+        f"and {confusion['false_positives']} legitimate ones. No entry was measured again."
     )
     for heading, changes in (("penalised now", retuning["penalised"]), ("no longer penalised", retuning["freed"])):
         if changes:
             console.print(f"  {heading}: {', '.join(change['team'] for change in changes)}")
     moves = [f"{move['team']} {move['before'] or '-'} -> {move['after'] or '-'}" for move in retuning["moves"]]
     if moves:
-        console.print(f"  ranks that moved: {'; '.join(moves)}")
+        console.print(f"  rank changes: {'; '.join(moves)}")
 
 
 def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], console: Console) -> None:
@@ -179,7 +174,7 @@ def _print_caveats(board: Mapping[str, Any], entries: Mapping[str, DemoEntry], c
     distance = benchmark["memorization_distance"]
     farther = sum(line["memorization_distance"] > distance for line in board["entries"])
     bias = (
-        "With fewer images than features an FID is mostly bias: compare these numbers only with each other, "
+        "With fewer images than features, FID is mostly bias. Compare these numbers only with each other, "
         "never with the literature."
     )
     if farther:
@@ -269,7 +264,7 @@ def review_and_rule(
 
 def _print_flags(reviewer: ApiClient, slug: str, submission_id: str, *, console: Console) -> None:
     queue = reviewer.get(f"/competitions/{slug}/review-queue", limit=200)
-    console.print(f"\nThe review queue has {len(queue['entries'])} flagged entries.")
+    console.print(f"\nThe review queue contains {len(queue['entries'])} flagged entries.")
     for place, entry in enumerate(queue["entries"], 1):
         if entry["submission_id"] == submission_id:
             console.print(f"Number {place} in the queue is {entry['team']}:")
@@ -284,9 +279,7 @@ def _outcome(review: Mapping[str, Any]) -> str:
 
 
 def rank_moves(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The teams with different ranks on two boards: ``Team 3 -> 2``, or ``Team 2 -> -`` for a team without a rank
-    now.
-    """
+    """The teams with changed ranks: ``Team 3 -> 2``, or ``Team 2 -> -`` for a team that no longer has one."""
     ranks = {line["team"]: line["rank"] for line in after}
     return [
         f"{line['team']} {line['rank']} -> {ranks.get(line['team'], '-')}"

@@ -93,9 +93,7 @@ def run_competition(
     start: float,
     leave: bool,
 ) -> bool:
-    """Create a competition, submit all entries and print the report; unless ``leave``, also print pages to open.
-    Returns True if every entry ended as expected. ``start`` is the demo's start time.
-    """
+    """Returns True if every entry ended as expected. ``start`` is the demo's start time."""
     token = new_token(running.settings, ORGANIZER, "organizer", name="The organizers")
     with ApiClient(running.url, token) as organizer:
         slug = competition.create_competition(organizer, plan)
@@ -124,8 +122,6 @@ def run_competition(
 
 @dataclass(frozen=True)
 class Page:
-    """A page to open: its path, its content, and the handle of an account that uses it."""
-
     path: str
     shows: str
     handle: str

@@ -19,8 +19,6 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class SubmittedEntry:
-    """A submitted entry: its generator, its client, its ID in the service."""
-
     entry: DemoEntry | None
     """None for the benchmark."""
     client: ApiClient

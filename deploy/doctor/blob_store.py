@@ -34,9 +34,7 @@ def _step(what: str) -> Iterator[None]:
 
 @contextmanager
 def _as_its_owner(installation: Installation) -> Iterator[None]:
-    """Act as the account that owns the folder: root can write where the service cannot, and the service could not write
-    to a folder that root created.
-    """
+    """Act as the folder's owner: root can write where the service cannot, and would create folders closed to it."""
     folder = parse_folder(installation.settings.blob_url)
     with acting_as(find_owner(folder) if folder is not None else None):
         yield
@@ -70,7 +68,7 @@ def _store(installation: Installation) -> str:
                 moment = installation.now() + timedelta(days=1)
                 if not any(key in keys for keys in blobs.older_than("uploads/", moment)):
                     raise ValueError("the written blob is missing from the list")
-    return "it can be written, read, listed and deleted from"
+    return "the service can write, read, list and delete blobs"
 
 
 def _large_blobs(installation: Installation) -> str:
@@ -78,7 +76,7 @@ def _large_blobs(installation: Installation) -> str:
     with _as_its_owner(installation), _temporary_key(installation) as key, _step("written to in parts"):
         blobs.write(key, bytes(JOIN_BUFFER_BYTES // 2 + 1))
         blobs.join([key, key], f"{key}-2")  # longer than one part
-    return "blobs of several parts can be written"
+    return "the service can write blobs in several parts"
 
 
 def _free_space(installation: Installation) -> str:
@@ -88,11 +86,11 @@ def _free_space(installation: Installation) -> str:
     free = installation.free_bytes(folder)
     wanted = 4 * installation.settings.max_upload_bytes
     if free < wanted:
-        raise Fault(f"{free:,} bytes are free where zips are stored, less than the four largest zips need.")
+        raise Fault(f"{free:,} bytes are free for zips; the four largest that may be uploaded need {wanted:,}.")
     try:
         require_free(folder, installation.settings.min_free_bytes)
     except OutOfSpace:
-        raise Fault(f"Uploads are refused: too few bytes or inodes are free in {folder} (df, df -i).") from None
+        raise Fault(f"Uploads are refused because too few bytes or inodes are free in {folder} (df, df -i).") from None
     return f"{free:,} bytes are free"
 
 
@@ -125,8 +123,8 @@ CHECKS = (
         _store,
         "For a folder: check its owner and mode. For S3: check AWS_ENDPOINT, the bucket, AWS_REGION, the key "
         "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN) and its rights s3:PutObject, "
-        "s3:GetObject, s3:ListBucket and s3:DeleteObject. Also check this machine's clock: it may differ from "
-        "the store's only by minutes.",
+        "s3:GetObject, s3:ListBucket and s3:DeleteObject. Also check this machine's clock, which may "
+        "differ from the store's by a few minutes at most.",
     ),
     Check(
         "large blobs",
@@ -150,7 +148,7 @@ CHECKS = (
     Check(
         "zips",
         _zips,
-        "BLOB_URL is not the store with the entries, or the store has lost blobs: restore a backup.",
+        "Correct BLOB_URL if the entries are in another store. If the store has lost blobs, restore a backup.",
         ["blob store", "migrations"],
     ),
 )

@@ -21,7 +21,7 @@ MIN_VERSION = 15
 
 def _answers(installation: Installation) -> str:
     ping(installation.sessions)
-    return "it answers"
+    return "it responds"
 
 
 def _clock(installation: Installation) -> str:
@@ -56,7 +56,7 @@ def _durability(installation: Installation) -> str:
     names = ("fsync", "full_page_writes", "synchronous_commit")
     off = [name for name in names if getattr(settings, name) == "off"]
     if off:
-        raise Fault(f"{', '.join(off)}: off. A power cut can lose accepted entries or damage the database.")
+        raise Fault(f"{', '.join(off)}: off. A power cut could destroy accepted entries or damage the database.")
     return "committed data survives a power cut"
 
 
@@ -65,7 +65,7 @@ def _encoding(installation: Installation) -> str:
         encoding = server_settings(session).encoding
     if encoding != "UTF8":
         raise Fault(
-            f"The database's encoding is {encoding}: names of people and files with other characters are refused."
+            f"The database's encoding is {encoding}, so names of people and files with other characters are refused."
         )
     return encoding
 
@@ -74,8 +74,9 @@ def _connections(installation: Installation) -> str:
     sessions, settings = installation.sessions, installation.settings
     require_connections(sessions, settings)
     if settings.database_pooler:
-        return f"all processes can open {max_open_connections(settings)}, to a pooler"
-    return f"all processes can open {max_open_connections(settings)} of {server_connections(sessions)}"
+        return f"all processes together can open {max_open_connections(settings)} connections to the pooler"
+    opened = max_open_connections(settings)
+    return f"all processes together can open {opened} of {server_connections(sessions)} connections"
 
 
 def _rights(installation: Installation) -> str:
@@ -83,14 +84,16 @@ def _rights(installation: Installation) -> str:
         missing = grants.missing_rights(session)
     if missing:
         raise Fault(f"The role of DATABASE_URL lacks {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}.")
-    return "the service's role has all rights that it needs"
+    return "the service's role has all the rights it needs"
 
 
 def _role(installation: Installation) -> str:
     with installation.sessions() as session:
         excess = grants.excessive_rights(session)
     if excess:
-        raise Fault(f"The role of DATABASE_URL is {' and '.join(excess)}: a flaw in the service could delete history.")
+        raise Fault(
+            f"The role of DATABASE_URL is {' and '.join(excess)}, so a flaw in the service could delete history."
+        )
     return "the service's role can neither change tables nor rewrite history"
 
 
@@ -98,7 +101,7 @@ def _admin(installation: Installation) -> str:
     with installation.sessions() as session:
         if not any_admin(session):
             raise Fault("No account is an admin.")
-    return "there is at least one"
+    return "at least one account is an admin"
 
 
 def _organizers(installation: Installation) -> str:
@@ -107,7 +110,7 @@ def _organizers(installation: Installation) -> str:
     if titles:
         named = ", ".join(titles[:3]) + (" ..." if len(titles) > 3 else "")
         raise Fault(f"Nobody can decide disputes in {len(titles)} of the competitions: {named}.")
-    return "every competition has somebody who can decide disputes"
+    return "somebody can decide disputes in every competition"
 
 
 def _pooler_sessions(installation: Installation) -> str:

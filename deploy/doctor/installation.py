@@ -55,9 +55,7 @@ def _strings(file: Path) -> list[str]:
 
 
 def only_workers_run(commands: Iterable[Command], *, without: Collection[str] = SWEEPING_QUEUES) -> bool:
-    """Whether only workers run: no web process, and none that takes a queue of ``without`` (those of mails and
-    webhooks).
-    """
+    """Whether workers run, but no web process, and no worker takes a queue of ``without`` (mails, webhooks)."""
     workers = False
     for command in commands:
         if WEB in command:
@@ -84,9 +82,7 @@ SECONDS = 5.0
 
 @dataclass
 class Installation:
-    """Settings and connections. ``environ``: this process's environment. ``secret_files``: files with secrets in
-    addition to those that variables name.
-    """
+    """``environ`` is this process's environment; ``secret_files`` adds files to those that variables name."""
 
     settings: Settings
     sessions: Sessions
@@ -110,7 +106,6 @@ class Installation:
 
     @cached_property
     def workers(self) -> Sequence[WorkerReport]:
-        """The reports of running workers."""
         with self.sessions() as session:
             return worker_reports.recent_reports(session)
 
@@ -139,8 +134,6 @@ class Check:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The finding of a check, and the remedy for a fault."""
-
     name: str
     state: State
     finding: str

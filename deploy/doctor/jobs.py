@@ -30,7 +30,7 @@ def _workers(installation: Installation) -> str:
     if lonely:
         raise Fault(f"No running worker takes jobs from the queues {', '.join(lonely)}.")
     which = ", ".join(needed) if needed is ALWAYS_SERVED else "every queue"
-    return f"{len(installation.workers)} run and take {which}"
+    return f"{len(installation.workers)} run, and together they serve {which}"
 
 
 def _versions(installation: Installation) -> str:
@@ -41,19 +41,19 @@ def _versions(installation: Installation) -> str:
         if (report.version, report.migration) != own
     ]
     if others:
-        raise Fault(f"This is version {own[0]} with migration {own[1]}, unlike {', '.join(others)}.")
+        raise Fault(f"This is version {own[0]} with migration {own[1]}; other workers differ: {', '.join(others)}.")
     if not installation.workers:
         raise Skipped("no worker runs")
-    return f"all workers are of this version, {own[0]}"
+    return f"all workers run this version, {own[0]}"
 
 
 def _sweep(installation: Installation) -> str:
     with installation.sessions() as session:
         age = sweeps.time_since_sweep(session)
     if age is None:
-        raise Fault("No sweep has ever run: leases of lost workers do not expire.")
+        raise Fault("No sweep has ever run, so leases of lost workers do not expire.")
     if age > timedelta(seconds=MISSED_SWEEPS * installation.settings.sweep_seconds):
-        raise Fault(f"The last sweep began {age.total_seconds():,.0f} s ago: jobs of lost workers stay with them.")
+        raise Fault(f"The last sweep began {age.total_seconds():,.0f} s ago, so jobs of lost workers are not requeued.")
     return f"the last one began {age.total_seconds():.0f} s ago"
 
 
@@ -117,7 +117,7 @@ def _require_sent(what: str, unsent: Unsent, now: datetime) -> str:
         raise Fault(f"{unsent.waiting} {what} wait, the oldest for more than an hour.")
     if unsent.failed:
         raise Fault(f"{unsent.failed} {what} have failed within a day.")
-    return f"{unsent.waiting} wait"
+    return f"{unsent.waiting} are waiting"
 
 
 CHECKS = (

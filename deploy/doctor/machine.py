@@ -58,7 +58,7 @@ def _open_files(installation: Installation) -> str:  # noqa: ARG001 - every chec
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # web processes raise the soft limit to the hard one
     if hard < MIN_OPEN_FILES:
         raise Fault(f"A process can open {hard} files and connections; a web process needs {MIN_OPEN_FILES}.")
-    return f"a process can open {hard:,}"
+    return f"a process can open {hard:,} files and connections"
 
 
 def _secret_files(installation: Installation) -> str:
@@ -69,7 +69,7 @@ def _secret_files(installation: Installation) -> str:
     files = [path for path in (*named, *installation.secret_files) if not _is_mounted(path)]
     open_ = [str(path) for path in files if _others_can_read(path.resolve())]
     if open_:
-        raise Fault(f"Every account of this machine can read {', '.join(open_)}.")
+        raise Fault(f"Every account on this machine can read {', '.join(open_)}.")
     if not files:
         raise Skipped("no secrets are in files on this machine")
     return "only their owner can read them"
@@ -88,7 +88,7 @@ def _secrets(installation: Installation) -> str:
     short = [name for name, secret in _known_secrets(installation.settings) if len(secret) < MIN_SECRET_LENGTH]
     if short:
         raise Fault(f"{', '.join(short)}: shorter than {MIN_SECRET_LENGTH} characters, so it can be guessed.")
-    return "long enough to withstand guessing"
+    return "all secrets are long enough"
 
 
 def _known_secrets(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -155,8 +155,8 @@ def _metrics_folder(installation: Installation) -> str:
         raise Skipped("processes do not share metrics")
     folder = installation.environ.get(FOLDER_VARIABLE) or installation.web_variable(FOLDER_VARIABLE)
     if not folder or not Path(folder).is_dir():
-        raise Fault(f"{FOLDER_VARIABLE} is not a folder: each process would report only its own metrics.")
-    return "processes share it for their metrics"
+        raise Fault(f"{FOLDER_VARIABLE} is not a folder, so each process would report only its own metrics.")
+    return "all processes share a folder for their metrics"
 
 
 CHECKS = (
@@ -168,7 +168,11 @@ CHECKS = (
         "Run `ulimit -Hn 65536` before the start; with systemd set `LimitNOFILE=65536`; with compose set `ulimits`.",
     ),
     Check("secret files", _secret_files, "Run `chmod 600` on these files, or `chmod 700` on their folder."),
-    Check("secrets", _secrets, "Replace it with 32 random bytes (`openssl rand -hex 32`), there and here."),
+    Check(
+        "secrets",
+        _secrets,
+        "Set 32 random bytes (`openssl rand -hex 32`) instead, both here and on the server that uses the secret.",
+    ),
     Check(
         "weights",
         _weights,

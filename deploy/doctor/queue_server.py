@@ -16,7 +16,7 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 def _answers(installation: Installation) -> str:
     with installation.queue_server() as client:
         client.ping()
-    return "it answers"
+    return "it responds"
 
 
 def _info(installation: Installation) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def _info(installation: Installation) -> dict[str, Any]:
 
 def _single(installation: Installation) -> str:
     if _info(installation).get("cluster_enabled"):
-        raise Fault("It is in cluster mode, which cannot keep queues together.")
+        raise Fault("It is in cluster mode, which does not keep queues together.")
     return "it is a single server"
 
 
@@ -38,9 +38,7 @@ def _version(installation: Installation) -> str:
     info = _info(installation)
     version = str(info["redis_version"])  # Valkey also reports the Redis version that it is compatible with
     if tuple(map(int, version.split(".")[:2])) < MIN_VERSION:
-        raise Fault(
-            f"The queue server speaks the protocol of Redis {version}, older than {MIN_VERSION[0]}.{MIN_VERSION[1]}."
-        )
+        raise Fault(f"It supports only the protocol of Redis {version}, older than {MIN_VERSION[0]}.{MIN_VERSION[1]}.")
     return f"{info.get('server_name', 'redis')} {info.get('valkey_version', version)}"
 
 
@@ -48,14 +46,14 @@ def _eviction(installation: Installation) -> str:
     policy = _info(installation)["maxmemory_policy"]
     if policy != "noeviction":
         raise Fault(f"With maxmemory-policy {policy}, the server drops queues and rate limits when its memory is full.")
-    return "nothing is dropped"
+    return "it never drops messages"
 
 
 def _memory(installation: Installation) -> str:
     info = _info(installation)
     used, limit = int(info["used_memory"]), int(info["maxmemory"])
     if limit and used > FULL_SHARE * limit:
-        raise Fault(f"{used:,} of {limit:,} bytes (maxmemory) are used: messages will be refused.")
+        raise Fault(f"{used:,} of {limit:,} bytes (maxmemory) are used. Once memory is full, messages are refused.")
     return f"{used:,} bytes are used" + (f" of {limit:,}" if limit else "")
 
 
@@ -71,8 +69,8 @@ def _disk(installation: Installation) -> str:
 def _password(installation: Installation) -> str:
     parts = urlsplit(installation.settings.redis_url.get_secret_value())
     if not parts.password and parts.hostname not in LOOPBACK:
-        raise Fault(f"REDIS_URL has no password: anyone who reaches {parts.hostname} can empty the queues.")
-    return "it asks for a password" if parts.password else "only this machine can reach it"
+        raise Fault(f"REDIS_URL has no password, so anyone who reaches {parts.hostname} can empty the queues.")
+    return "it requires a password" if parts.password else "only this machine can reach it"
 
 
 CHECKS = (

@@ -38,8 +38,8 @@ def _public_address(installation: Installation) -> str:
             raise Skipped(f"{url} only works on the machine of the web process") from None
         raise _unreached(installation, f"{url} cannot be reached: {error}", error) from error
     if answer.status_code != httpx.codes.OK or answer.headers.get("content-type") != "application/json":
-        raise Fault(f"{url}{PROBE} responds with {answer.status_code}, unlike this service.")
-    return f"{url} answers"
+        raise Fault(f"{url}{PROBE} responds with {answer.status_code}, so it is not this service.")
+    return f"{url} responds"
 
 
 def _unreached(installation: Installation, finding: str, error: BaseException) -> Fault | Skipped:
@@ -71,27 +71,25 @@ def _encryption(installation: Installation) -> str:
         return "cookies are sent only over HTTPS"
     if _is_local(settings):
         return "only this machine can reach the service"
-    raise Fault(f"{settings.public_url} is not HTTPS: passwords, tokens and cookies are sent unencrypted.")
+    raise Fault(f"{settings.public_url} is not HTTPS, so passwords, tokens and cookies are sent unencrypted.")
 
 
 def _proxy(installation: Installation) -> str:
-    """Check that the web process trusts the proxy: it accepts a request's ID, like an address, only from a trusted
-    proxy.
-    """
+    """The web process accepts a request's ID, like a visitor's address, only from a trusted proxy."""
     url = installation.settings.public_url
     if not url.startswith("https:"):
         raise Skipped("without HTTPS there is no proxy")
     if any(network.prefixlen == 0 for network in installation.settings.trusted_proxies):
         raise Fault(
-            "KENNEL_TRUSTED_PROXIES contains all addresses: any visitor can claim any address, and evade rate limits."
+            "KENNEL_TRUSTED_PROXIES contains all addresses, so any visitor can claim any address and evade rate limits."
         )
     name = f"doctor-{secrets.token_hex(8)}"
     try:
         answer = _probe(url, **{"X-Request-ID": name})
     except httpx.HTTPError:
-        raise Skipped(f"{url} was not reachable from here") from None
+        raise Skipped(f"{url} could not be reached from here") from None
     if answer.headers.get("x-request-id") != name:
-        raise Fault("The web process does not trust the proxy: all visitors share one address and its rate limits.")
+        raise Fault("The web process does not trust the proxy, so all visitors share one address and its rate limits.")
     return "the web process gets visitors' addresses from the proxy"
 
 
@@ -110,7 +108,7 @@ def _request_size(installation: Installation) -> str:
             raise Skipped(f"{settings.public_url} did not respond: {error}") from None
     if status == TOO_LARGE:
         raise Fault(f"{settings.public_url} refuses requests of {settings.max_upload_bytes:,} bytes (413).")
-    return f"requests of {settings.max_upload_bytes:,} bytes pass"
+    return f"requests of {settings.max_upload_bytes:,} bytes are accepted"
 
 
 def _mail_server(installation: Installation) -> str:
@@ -147,7 +145,7 @@ def _issuer(installation: Installation) -> str:
     named = str(document.get("issuer", "")) if isinstance(document, dict) else ""
     if not is_issuer(named, issuer):
         raise Fault(f"{address} names another issuer: {named or 'none'}.")
-    return f"{issuer} answers"
+    return f"{issuer} responds"
 
 
 def _malware_scanner(installation: Installation) -> str:

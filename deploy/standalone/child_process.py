@@ -130,9 +130,7 @@ def execute(child: Child) -> subprocess.Popen[bytes]:
 
 
 class ChildProcess:
-    """One process of a child, in its own session and process group, so a terminal's Ctrl-C reaches only us. ``start``
-    starts it.
-    """
+    """One process of a child, in its own session and process group, so a terminal's Ctrl-C reaches only us."""
 
     def __init__(self, child: Child, log: Log, start: Callable[[Child], StartedProcess] = execute) -> None:
         self._child = child

@@ -85,7 +85,6 @@ class DataFolder:
         return known[name]
 
     def has_secret(self, name: str) -> bool:
-        """Whether ``secret(name)`` has been created."""
         return name in self._secrets()
 
     def forget_secrets(self, *names: str) -> None:
@@ -216,7 +215,7 @@ def _refuse_other_owners(path: Path) -> None:
             raise Unavailable(
                 "data-folder-of-another",
                 f"The folder {folder} belongs to the account '{account_name(owner)}', but Kennel would use "
-                f"another account for it: hand the data over with `{_build_chown_command(path)}`, or choose another "
+                f"another account for it: change its owner with `{_build_chown_command(path)}`, or choose another "
                 "folder with --data.",
             )
 

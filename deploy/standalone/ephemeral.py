@@ -20,8 +20,6 @@ MIN_FREE_BYTES = 2 * 1024**3
 
 
 class Servers(NamedTuple):
-    """A running PostgreSQL and a running Redis."""
-
     postgres: Postgres
     redis: Redis
 
@@ -48,8 +46,6 @@ def ephemeral_servers() -> Iterator[Servers]:
 
 
 def _memory_folder() -> Path | None:
-    """A folder in memory if it has enough space, because copying a database takes a tenth of the time there. None: the
-    system's temporary folder.
-    """
+    """A folder in memory, where copying a database takes a tenth of the time; None if it lacks the space."""
     usable = MEMORY.is_dir() and os.access(MEMORY, os.W_OK | os.X_OK)
     return MEMORY if usable and shutil.disk_usage(MEMORY).free >= MIN_FREE_BYTES else None

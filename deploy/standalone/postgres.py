@@ -220,8 +220,8 @@ def end_survivors(cluster: Path, patience: float = 5.0) -> None:
         if late > patience:
             raise Unavailable(
                 "postgres-survives",
-                f"A PostgreSQL of an earlier start (process {pids[0]}) still works on {cluster} and cannot be "
-                "ended: end it, or restart the machine.",
+                f"PostgreSQL from an earlier start (process {pids[0]}) still uses {cluster} and cannot be "
+                "stopped: end that process, or restart the machine.",
             )
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):

@@ -20,9 +20,7 @@ LOG = "kennel.log"
 
 
 def up(data_folder: Path | None, port: int, host: str = "127.0.0.1") -> int:
-    """Run on ``port`` of ``host`` until a stop is requested; returns the exit status. Raises ``Unavailable`` if it
-    cannot start.
-    """
+    """Run until a stop is requested; returns the exit status. Raises ``Unavailable`` if it cannot start."""
     with (
         open_data_folder(data_folder or default_data_folder()) as data,
         _log(data) as log,
@@ -56,9 +54,7 @@ def _log(data: DataFolder) -> Iterator[Log]:
 
 
 def print_greeting(running: "RunningService", data: Path) -> None:
-    """Print the service's URL, how to sign in, the data folder and how to stop. The sign-in link appears only on a
-    terminal, never in a log.
-    """
+    """The sign-in link appears only on a terminal, never in a log."""
     from deploy.standalone.service import ADMIN, sign_in_address  # noqa: PLC0415 - as above
 
     print(f"Kennel is running at {running.url}")

@@ -1,6 +1,4 @@
-"""Packages that ``kennel up`` and the demo need: the location of the servers' binaries, and how to install missing
-packages.
-"""
+"""Packages that ``kennel up`` and the demo need: where the servers' binaries are, how to install missing packages."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec

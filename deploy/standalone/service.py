@@ -63,9 +63,7 @@ ANY_ADDRESSES = {
     "BLOB_URL": "file:///",
     "KENNEL_SCRATCH": "/",
 }
-"""Placeholders for the addresses of the embedded parts, so that all other settings can be checked before these
-start.
-"""
+"""Placeholders for the embedded parts' addresses, to check all other settings before these parts start."""
 PROCESSES_VARIABLE = "KENNEL_WORKER_PROCESSES"
 TLS_VARIABLE = "UVICORN_SSL_CERTFILE"
 """Uvicorn's own variable: with it and ``UVICORN_SSL_KEYFILE``, web processes accept only TLS."""
@@ -73,8 +71,6 @@ TLS_VARIABLE = "UVICORN_SSL_CERTFILE"
 
 @dataclass(frozen=True)
 class RunningService:
-    """The started service: its URL and settings."""
-
     url: str
     settings: Settings
 
@@ -281,9 +277,7 @@ def _is_healthy(url: str) -> bool:
 
 
 def sign_in_address(settings: Settings, handle: str, onward: str = "/") -> str:
-    """The sign-in address of the account, which then leads to the page ``onward``: a link that works once. The sign-in
-    page if the account no longer exists.
-    """
+    """A link that works once and leads to the page ``onward``; the sign-in page if the account no longer exists."""
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with connected(settings) as sessions, sessions.begin() as session:
         account = account_by_handle(session, handle)

@@ -148,7 +148,6 @@ class Supervisor:
         self._watchdog.send_line(f"+ {self._preloaded.process.pid} {child.stop_signal.value}")
 
     def end_preload(self) -> None:
-        """End the preloaded process."""
         self._spawner.submit(self._end_preload).result()
 
     def _end_preload(self) -> None:

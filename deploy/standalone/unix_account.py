@@ -28,8 +28,6 @@ SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class UnixAccount:
-    """A system account by name, user id and primary group id."""
-
     name: str
     uid: int
     gid: int
@@ -66,9 +64,7 @@ def _created(name: str) -> pwd.struct_passwd:
 
 
 def change_owner(folder: Path, account: UnixAccount) -> None:
-    """Give ``folder`` and root's files in it to ``account``. A file with several names stays, because the other names
-    are unknown.
-    """
+    """Give ``folder`` and root's files in it to ``account``, except files that have further, unknown names."""
     for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
         for name in (*files, *folders):
             status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
@@ -130,7 +126,7 @@ def require_reachable(path: Path, account: UnixAccount) -> None:
     mode = stat.S_IMODE(blocking.stat().st_mode)
     raise Unavailable(
         "data-folder-unreachable",
-        f"No part of Kennel runs as root, all run as '{account.name}', but {blocking} (mode {mode:04o}) keeps "
+        f"Kennel runs as the account '{account.name}', not as root, but {blocking} (mode {mode:04o}) keeps "
         f"that account out of {path}: choose another folder with --data, such as /var/lib/kennel, or start Kennel "
         "as an ordinary user.",
     )

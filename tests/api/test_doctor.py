@@ -705,7 +705,7 @@ def test_the_command_prints_remedies_and_sets_its_status(healthy: Installation, 
     monkeypatch.setattr(Installation, "workers", [])
     result = CliRunner().invoke(admin_installation.app, ["doctor"])
     assert result.exit_code == 1
-    assert "ok     database: it answers\n" in result.stdout
+    assert "ok     database: it responds\n" in result.stdout
     assert "WRONG  workers: No running worker takes jobs from the queues sweep, uploads, check" in result.stdout
     assert "\n         Start a worker for these queues" in result.stdout
     result = CliRunner().invoke(admin_installation.app, ["doctor", "--json"])

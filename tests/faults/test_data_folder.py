@@ -242,7 +242,7 @@ def test_data_of_another_account_is_refused_with_the_command_to_run(folder: Path
     assert list(owners.values()) == [0, account().uid, account(SERVERS).uid]
     assert opened_as_ordinary_user(path) == (
         f"The folder {cluster} belongs to the account 'kennel-db', but Kennel would use another account for it: "
-        f"hand the data over with `sudo chown -R nobody: '{path}'`, or choose another folder with --data.\n"
+        f"change its owner with `sudo chown -R nobody: '{path}'`, or choose another folder with --data.\n"
     )
 
 

@@ -65,7 +65,11 @@ OUTPUT = {
     "how-to/start-from-a-kit.md": ("kit is ready", "kit/submission.zip has 100 images", "MiFID", "closest pairs"),
     "start/reviewer.md": ('"submission_id"', '"complete":true', '"aug"'),
     "start/operator.md": ("carl is now organizer.",),
-    "start/gpu-server.md": ("units/kennel-web.service", "run and take every queue", "rehearsal is open; complete."),
+    "start/gpu-server.md": (
+        "units/kennel-web.service",
+        "run, and together they serve every queue",
+        "rehearsal is open; complete.",
+    ),
     "how-to/run-many-processes.md": ("paused: worker gpu-1", "queue score", "competition dogs"),
     "how-to/verify-a-score.md": ("equal", "Signed by"),
     "how-to/rescore-entries.md": ("Campaign 1 on the private track",),
@@ -73,7 +77,7 @@ OUTPUT = {
     "how-to/choose-a-threshold.md": ("with margin, previously", "with undo, previously"),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody can download it"),
     "how-to/back-up-and-restore.md": ("is valid", "is restored"),
-    "how-to/runbook.md": ("is valid", "run and take every queue"),
+    "how-to/runbook.md": ("is valid", "run, and together they serve every queue"),
 }
 """Texts in the output of each page's commands."""
 

@@ -19,9 +19,7 @@ ROUND_SECONDS = 10.0
 
 
 def send_due_mails(context: WorkerContext) -> int:
-    """Send the due mails of one round; returns how many the server has accepted. Without a mail server the mails stay
-    in the outbox until they expire.
-    """
+    """Returns how many mails the server has accepted. Without a mail server, mails wait until they expire."""
     with context.transaction() as session:
         closed = outbox.sweep_mails(session, context.now())
     if closed["unknown"]:
@@ -42,9 +40,7 @@ def send_due_mails(context: WorkerContext) -> int:
 
 
 def _send(context: WorkerContext, mail: Mail) -> bool:
-    """Send one mail; returns whether the server has accepted it. Raises ``Unavailable`` if other mails would fail as
-    well.
-    """
+    """Returns whether the server has accepted it. Raises ``Unavailable`` if other mails would fail as well."""
     url = context.settings.smtp_url
     sender = context.settings.mail_from
     site = context.settings.public_url

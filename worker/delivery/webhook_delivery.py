@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 MAX_CONCURRENT_POSTS = 20
 ATTEMPT_SECONDS = 5.0
 """The time from resolving the host's name to the head of the response; the body is not read."""
-GONE = "It answered 410 (Gone), so the webhook was stopped."
+GONE = "The server responded with 410 (Gone), so the webhook was stopped."
 ROUND_SECONDS = 5.0
 """No attempt is started after this time, so that other jobs get their turn."""
 
@@ -63,11 +63,11 @@ async def _post(transport: httpx.AsyncHTTPTransport, context: WorkerContext, del
             response = await transport.handle_async_request(await _request(context, delivery))
             await response.aclose()
     except TimeoutError:
-        return f"It did not respond within {ATTEMPT_SECONDS:g} s."
+        return f"The server did not respond within {ATTEMPT_SECONDS:g} s."
     except NotPublicAddress as error:
         return str(error)
     except (httpx.HTTPError, OSError) as error:
-        return f"It could not be reached: {error or type(error).__name__}."
+        return f"The server could not be reached: {error or type(error).__name__}."
     except Exception:
         log.exception("webhook %d: the attempt failed because of an error in Kennel", delivery.webhook_id)
         return "The attempt failed because of an error in Kennel."
@@ -78,12 +78,12 @@ def _response_error(response: httpx.Response) -> str | None:
     """The error in a response; None if the notice has arrived."""
     if response.has_redirect_location:
         return (
-            f"It answered {response.status_code}. Redirects are not followed: register the address that it redirects "
-            "to."
+            f"The server responded with {response.status_code}. Kennel does not follow redirects: "
+            "register the new address."
         )
     if response.status_code == httpx.codes.GONE:
         return GONE
-    return None if response.is_success else f"It answered {response.status_code}."
+    return None if response.is_success else f"The server responded with {response.status_code}."
 
 
 async def _request(context: WorkerContext, delivery: Delivery) -> httpx.Request:

@@ -106,7 +106,6 @@ class Analysis:
 
     @cached_property
     def pool(self) -> PooledSample:
-        """The images that take part in the two-sample test."""
         return draw_pool(self.entry.features, self.training, random=self.random(1))
 
     @cached_property
@@ -194,7 +193,6 @@ class Analysis:
 
     @cached_property
     def authenticity(self) -> Authenticity:
-        """Authenticity of the entry's images against the training images."""
         return authenticity_from(self.to_training.nearest, self.manifold)
 
     @cached_property
@@ -238,7 +236,6 @@ class Analysis:
 
     @property
     def training(self) -> Features:
-        """The training images' features."""
         features: Features = self.reference.training.features
         return features
 

@@ -65,9 +65,7 @@ def own_distances(
     training: int,
     progress: ProgressCallback,
 ) -> OwnDistances:
-    """Compare the n images of an entry with each other. ``held_out`` has the limit for repeats, from distances to
-    ``training`` images.
-    """
+    """``held_out`` has the limit for repeats, from distances to ``training`` images."""
     count = len(own)
     pairing = Pairing(own.features)
     sums = KernelRowSums(pairing)

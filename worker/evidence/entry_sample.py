@@ -1,6 +1,4 @@
-"""A sample of an entry's images for the audit of its generator: images to search for, and reference images near
-them.
-"""
+"""A sample of an entry's images for the audit of its generator, and reference images near them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -53,9 +51,7 @@ def sample_entry(
 
 
 def compare_features(audit: Audit, sample: EntrySample) -> Audit:
-    """Compare the generator's newly drawn images with the entry's images, and return the audit with the result instead
-    of the images.
-    """
+    """The audit with a comparison of the generator's new images with the entry's, instead of the images."""
     if audit.samples is None or sample.features is None:
         return audit
     random = np.random.default_rng([audit.plan.seed, 3])

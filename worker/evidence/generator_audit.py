@@ -120,9 +120,7 @@ def _images(context: WorkerContext, address: SetAddress, progress: StageProgress
 def _entry_sample(
     context: WorkerContext, inputs: AuditInputs, plan: AuditPlan, *, progress: StageProgress
 ) -> EntrySample | None:
-    """Images of the entry to search for, chosen with the public track's features; None if the images have been
-    removed.
-    """
+    """Images chosen with the public track's features; None if the entry's images have been removed."""
     submission, identity = inputs.submission, inputs.preparation.extractor
     try:
         stored_zip(submission)
@@ -151,9 +149,7 @@ def _content(blobs: Blobs, generator: GeneratorFile) -> bytes:
 
 
 def to_job_stage(audit_stage: str) -> str:
-    """The job's stage, a key of ``scorer.lifecycle.STAGES``, for a stage of the audit. All distortions share one
-    stage.
-    """
+    """The job's stage, a key of ``scorer.lifecycle.STAGES``. All distortions share one stage."""
     return f"recover-{audit_stage if audit_stage in {*TARGET_KINDS, 'reading', 'stability'} else 'distorted'}"
 
 

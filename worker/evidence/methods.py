@@ -37,7 +37,7 @@ from worker.evidence.reference import NotComputable
 
 NO_CLASSIFIER = "The extractor has no classifier, so there are no classes to compare."
 MAX_DIVERSITY_IMAGES = 4000
-NOT_CLIP = "CMMD compares CLIP features, but this track has another extractor."
+NOT_CLIP = "CMMD compares CLIP features, but this track uses another extractor."
 
 
 class Quantity(NamedTuple):

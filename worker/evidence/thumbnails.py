@@ -1,6 +1,4 @@
-"""Thumbnails and perceptual hashes of the reference images, to find near duplicates with alterations that an
-extractor's features hide.
-"""
+"""Thumbnails and perceptual hashes of reference images: they show copies whose alterations features hide."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -143,9 +143,7 @@ def _write_tables(
 
 
 def _report_rows(progress: ProgressCallback, done: int, rows: int) -> None:
-    """Report ``rows`` rows of the table after the first ``done`` tables. Its total is unknown before its end, so its
-    share approaches 1 with every group.
-    """
+    """The table's total is unknown before its end, so its share approaches 1 with every group of rows."""
     progress((done + rows / (rows + ROW_GROUP_SIZE)) / len(TABLES))
 
 

@@ -39,9 +39,7 @@ def build_schema(columns: Sequence[Column]) -> pa.Schema:
 def write_table(
     path: Path, columns: Sequence[Column], rows: Iterator[TableRow], *, progress: Callable[[int], None] = lambda _: None
 ) -> int:
-    """Write rows to a Parquet file, a group at a time; returns their number. ``progress`` gets the number of rows so
-    far, after each group.
-    """
+    """Returns the number of rows. ``progress`` gets the number so far, after each group of rows."""
     schema = build_schema(columns)
     count = 0
     with pq.ParquetWriter(path, schema, version="2.6", compression="zstd", compression_level=9) as writer:

@@ -38,9 +38,7 @@ LOST_AFTER = timedelta(days=2)
 
 
 def clean_up_uploads(context: WorkerContext) -> None:
-    """Expire abandoned uploads, create submissions for unfinished complete ones, and remove expired uploads. Logs the
-    results.
-    """
+    """Expire abandoned uploads, create submissions for unfinished complete ones, and remove expired uploads."""
     with context.transaction() as session:
         expired = uploads.expire(session, context.now())
     if expired:
@@ -142,9 +140,7 @@ def remove_refused_zips(context: WorkerContext) -> int:
 
 
 def remove_old_zips(context: WorkerContext) -> int:
-    """Remove zips of finished competitions on which no decision depends, if the operator has set a retention; returns
-    their number.
-    """
+    """Remove zips of finished competitions on which no decision depends, after the operator's retention."""
     days, now = context.settings.kept_zip_days, context.now()
     if days is None:
         return 0

@@ -13,9 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def sweep_once(context: WorkerContext) -> dict[str, int]:
-    """One round of the sweep; returns how many jobs it changed, by kind of change, and logs it. Frees expired leases
-    even if the broker is unreachable.
-    """
+    """Returns the number of changed jobs by kind of change. Frees leases even if the broker is unreachable."""
     with context.transaction() as session:
         done = sweeps.sweep_leases(
             session,

@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
-    """The current time, in UTC."""
     return datetime.now(UTC)
 
 
@@ -94,12 +93,10 @@ class WorkerContext:
         return load(identity, options=options)
 
     def loaded_extractors(self) -> Collection[Extractor]:
-        """The extractors that this process has loaded."""
         return [TakingTurns(extractor) for extractor in self._extractors.values()]
 
 
 def build_extractor_options(settings: Settings) -> ExtractorOptions:
-    """The extractor options from the operator's settings."""
     device, device_index = parse_device(settings.device)
     return ExtractorOptions(
         weights_dir=settings.weights_dir,

@@ -33,12 +33,10 @@ IN_USE_SECONDS = 60
 
 
 def build_pixels_path(scratch: Path, submission_id: str) -> Path:
-    """The path of a submission's decoded images."""
     return scratch / PIXELS / f"{submission_id}.npy"
 
 
 def build_image_spec(submission: Submission) -> ImageSpec:
-    """The image specification of a submission's competition."""
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
@@ -112,9 +110,7 @@ def decode_submission(context: WorkerContext, submission: Submission, progress: 
 
 
 def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
-    """A submission's images in the scratch folder, memory-mapped; decoded again if another machine did the check, or
-    another process has removed them.
-    """
+    """Memory-mapped; decoded again if another machine did the check, or another process has removed the images."""
     path = build_pixels_path(context.scratch, submission.id)
     images: NDArray[np.uint8]
     try:
@@ -137,7 +133,6 @@ def remove_unneeded(context: WorkerContext, claim: leases.Claim) -> None:
 
 
 def count_decoded_bytes(spec: ImageSpec) -> int:
-    """Bytes of the decoded images of one submission."""
     return spec.count * spec.size * spec.size * 3
 
 

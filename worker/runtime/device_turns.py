@@ -70,16 +70,13 @@ class TakingTurns:
 
     @property
     def spec(self) -> ExtractorSpec:
-        """The extractor's specification."""
         return self.extractor.spec
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """The extractor's provenance."""
         return self.extractor.provenance
 
     def features(self, images: Images, *, progress: ProgressCallback | None = None) -> Features:
-        """The extractor's features."""
         report = progress or (lambda _share: None)
 
         def computed(share: float) -> None:
@@ -97,5 +94,4 @@ class TakingTurns:
         return self.extractor.shortlister
 
     def logits(self, features: Features) -> Features | None:
-        """The extractor's logits."""
         return self.extractor.logits(features)

@@ -86,9 +86,7 @@ class WorkerHealth:
 
 
 device_losses = multiprocessing.RawValue("i", 0)
-"""How many processes forked for this worker's jobs have lost their GPU in a row; 0 after a successful job. Shared with
-later processes.
-"""
+"""How many of this worker's processes have lost their GPU in a row; 0 after a success. Later processes see it."""
 
 
 @contextmanager

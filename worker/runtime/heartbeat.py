@@ -27,9 +27,7 @@ END_SECONDS = 0.5
 
 
 stopping = multiprocessing.RawValue("b", 0)
-"""1 once this worker has to stop; shared with the processes forked for its jobs. Without a lock: a killed process could
-leave it locked.
-"""
+"""1 once this worker must stop. Its job processes share it, without a lock that a killed one could leave locked."""
 
 
 class WorkerStopping(Exception):
@@ -78,7 +76,6 @@ class Heartbeat:
 
     @property
     def job(self) -> str:
-        """The job's name in messages."""
         return f"job {self.claim.job.id}"
 
     def require_lease(self) -> None:

@@ -6,9 +6,7 @@ from tempfile import TemporaryFile
 
 
 def shared_file() -> int:
-    """The descriptor of a new file for ``fcntl.lockf``; open it before the worker forks its processes, and keep it
-    open.
-    """
+    """A descriptor for ``fcntl.lockf``; open it before the worker forks its processes, and keep it open."""
     with TemporaryFile() as file:
         return os.dup(file.fileno())
 

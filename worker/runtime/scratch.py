@@ -1,6 +1,4 @@
-"""The check of the folder in which workers decode images. Separate from the other start-up checks of a worker, because
-``kennel up`` also uses it, without Celery.
-"""
+"""The check of the scratch folder, in its own module because ``kennel up`` uses it without Celery."""
 
 import os
 from pathlib import Path

@@ -44,9 +44,7 @@ def require_device(settings: Settings) -> None:
 
 
 def require_database(settings: Settings) -> None:
-    """Raise ``Unavailable`` with one sentence if this machine's clock differs from the database's, or if all processes
-    together could open too many connections.
-    """
+    """Raise ``Unavailable`` if this machine's clock is wrong or all processes could open too many connections."""
     with connected(settings) as sessions:
         require_right_clock(sessions, utc_now)
         require_connections(sessions, settings)
@@ -81,9 +79,7 @@ def refuse_to_start(sender: Any, **_: object) -> None:
 
 @worker_process_init.connect
 def begin_traces(**_: object) -> None:
-    """Send spans if the operator has set a collector; called in each process that runs jobs, because threads don't
-    survive a fork.
-    """
+    """Called in each process that runs jobs, because threads don't survive a fork."""
     configure_traces(read_settings().traces_endpoint, "kennel-worker")
 
 

@@ -26,7 +26,6 @@ _has_beaten = threading.Event()
 
 
 def write_report(settings: Settings, worker: str, queues: list[str]) -> None:
-    """Write the report of this worker."""
     extractors = installed_weights(build_extractor_options(settings))
     with connected(settings) as sessions, sessions.begin() as session:
         worker_reports.write_report(

@@ -1,6 +1,4 @@
-"""The ``check`` job: the deep check of a submission, which accepts or rejects it, and the hashes of its images for the
-comparison with other teams' entries.
-"""
+"""The ``check`` job: the deep check of a submission, and hashes of its images for comparisons with other teams."""
 
 import hashlib
 from functools import partial

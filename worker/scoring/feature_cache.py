@@ -29,7 +29,6 @@ ArrayCache = Callable[[str, Callable[[], Arrays]], Arrays]
 
 
 def no_cache(_name: str, make: Callable[[], Arrays]) -> Arrays:
-    """Compute the arrays and store nothing."""
     return make()
 
 
@@ -72,9 +71,7 @@ def store_features(
     images: NDArray[Any],
     features: Features,
 ) -> None:
-    """Store an entry's features on a track from the extractor ``name@version``. A later measurement with that extractor
-    overwrites them.
-    """
+    """A later measurement with the same extractor (``name@version``) overwrites the features."""
     buffer = io.BytesIO()
     np.savez(buffer, **build_cached_features(images, features)._asdict())
     context.blobs.write(_key(context, submission, track_id, identity=identity), buffer.getvalue())
@@ -103,7 +100,6 @@ def _compute_again(
 
 
 def delete_features(context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str) -> None:
-    """Delete an entry's cached features on a track from an extractor."""
     context.blobs.delete(_key(context, submission, track_id, identity=identity))
 
 

@@ -244,9 +244,7 @@ def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -
 
 
 def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Prepare a track's reference and record it, with the track's first threshold; continue the jobs that waited for
-    it.
-    """
+    """Record the preparation with the track's first threshold, and continue the jobs that waited for it."""
     with context.transaction() as session:
         preparation = session.get_one(Preparation, claim.job.preparation_id)
         sets = load_set_addresses(session, preparation.reference_set_ids, preparation.image_size)

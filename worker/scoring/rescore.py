@@ -103,7 +103,9 @@ def find_recorded_submission(session: Session, submission_id: str) -> tuple[Subm
     rows = [(kind, submissions.newest_measurement(session, submission.ref, tracks[kind].id)) for kind in TRACK_KINDS]
     measured = [(kind, row) for kind, row in rows if row is not None]
     if not measured:
-        raise Conflict("not-measured", f"{submission_id} has no measurement to repeat: it is {submission.status}.")
+        raise Conflict(
+            "not-measured", f"{submission_id} has no measurement to repeat because it is {submission.status}."
+        )
     return submission, [_recorded_measurement(session, kind, row) for kind, row in measured]
 
 

@@ -36,7 +36,6 @@ MAX_CLOSEST_PAIRS = 20
 
 
 def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Measure a submission on a track and record it."""
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
         track = session.get_one(Track, claim.job.track_id)
@@ -53,9 +52,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
 
 
 def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Measure a submission for a rescoring campaign and record it, without changing the current score. Raises
-    ``Preempted`` when a public score waits.
-    """
+    """The current score does not change. Raises ``Preempted`` when a public score waits."""
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
         preparation = session.get_one(RescoringCampaign, claim.job.campaign_id).preparation

@@ -1,6 +1,4 @@
-"""Measurement on a shown track, a ``rescore`` job without a campaign: one number of an entry that does not affect the
-ranking.
-"""
+"""Measurement on a shown track, which does not affect the ranking: a ``rescore`` job without a campaign."""
 
 import math
 

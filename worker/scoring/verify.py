@@ -101,9 +101,7 @@ def _relative(recorded: float, repeated: float, min_scale: float) -> float:
 
 
 def provenance_differences(recorded: Mapping[str, Any], repeated: Mapping[str, Any]) -> tuple[str, ...]:
-    """The differences between a recorded provenance and that of the repetition, one line of text each: versions,
-    processor, arithmetic. Compares only the names in ``repeated``.
-    """
+    """One line of text per difference: versions, processor, arithmetic. Compares only the names in ``repeated``."""
     return tuple(
         f"{_in_words(name)}: {_recorded_text(recorded, name)} then, {_recorded_text(repeated, name)} now"
         for name in sorted(repeated)

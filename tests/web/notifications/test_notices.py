@@ -103,9 +103,9 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     press(service, here, ping)
     assert "A notice is being sent." in read(service, here).one("ul", class_="items").text
     with service.context.sessions.begin() as session:
-        session.query(Delivery).update({"state": "waiting", "attempts": 2, "error": "It answered 500."})
+        session.query(Delivery).update({"state": "waiting", "attempts": 2, "error": "The server responded with 500."})
     text = read(service, here).one("ul", class_="items").text
-    assert "Last notice not delivered after 2 attempts: It answered 500." in text
+    assert "Last notice not delivered after 2 attempts: The server responded with 500." in text
     gone = press(service, here, remove)
     assert not parse_html(gone.text).all("ul", class_="items")
 

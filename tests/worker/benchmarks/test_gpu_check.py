@@ -58,14 +58,14 @@ def test_a_rehearsal_on_the_cpu_passes(capsys: pytest.CaptureFixture[str]) -> No
     checks = rows(page)
     assert {name: cells[-1] for name, cells in checks.items() if cells[-1] == "ok"} == {
         "loading and capture": "ok",
-        "captured as uncaptured": "ok",
-        "equality with the CPU": "ok",
+        "same with and without capture": "ok",
+        "same as on the CPU": "ok",
         "determinism": "ok",
         "nearest neighbours": "ok",
         "throughput": "ok",
     }
-    assert checks["determinism"][2] == "equal: again, in another order, loaded again"
-    assert "| network | images/s | of the roof |" in page
+    assert checks["determinism"][2] == "equal when repeated, in another order, reloaded"
+    assert "| network | images/s | of the roofline |" in page
 
 
 def test_graphs_are_checked_on_the_imitation(
@@ -75,7 +75,7 @@ def test_graphs_are_checked_on_the_imitation(
     assert main(CPU, PLAN) == PASSED
     assert len(made) == 3, "loaded on the GPU, on the CPU, and again"
     assert all(gpu.captures for gpu in made)
-    assert rows(capsys.readouterr().out)["captured as uncaptured"][2] == "equal, bit for bit"
+    assert rows(capsys.readouterr().out)["same with and without capture"][2] == "equal, bit for bit"
 
 
 class Drifting(HostGpu):
@@ -108,8 +108,8 @@ class Refusing(HostGpu):
 @pytest.mark.parametrize(
     ("kind", "name", "found"),
     [
-        (Drifting, "captured as uncaptured", "1.0e-03 relative"),
-        (Restless, "determinism", "not equal: again, in another order, loaded again"),
+        (Drifting, "same with and without capture", "1.0e-03 relative"),
+        (Restless, "determinism", "not equal when repeated, in another order, reloaded"),
         (Refusing, "loading and capture", "RuntimeError: Cannot copy between CPU and CUDA tensors during CUDA graph"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_result_other_than_the_cpus_fails(
     on_imitation(monkeypatch, HostGpu, Drifting, HostGpu)
     assert main(CPU, PLAN) == FAILED
     failed = {name for name, cells in rows(capsys.readouterr().out).items() if cells[-1] == "**FAILED**"}
-    assert failed == {"equality with the CPU"}
+    assert failed == {"same as on the CPU"}
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
@@ -184,7 +184,7 @@ def test_less_memory_gives_a_smaller_batch(monkeypatch: pytest.MonkeyPatch, tmp_
     options = ExtractorOptions(device="cpu", threads=1)
     found, passed = faults._crowd("small", options, torch.device("cpu"), folder=tmp_path)
     assert passed
-    assert found.startswith("32 images at a time became 8")
+    assert found.startswith("batch size reduced from 32 to 8")
     assert shares == [pytest.approx(0.24), 1.0]
 
 
@@ -221,8 +221,8 @@ def test_the_idle_share_spans_before_the_first_batch_to_after_the_last() -> None
         busy=[(0.0, 5.0), (8.0, 5.0), (9.0, 6.5), (30.0, 20.0), (48.0, 35.0), (50.0, 35.0)],
     )
     page = entries.render_page(seen, entries.Size(entries=2), {"device": "imagined"})
-    assert "it took 40.0 s: **20.0 s an entry**" in page  # from 8 to 48
-    assert "Batches were on their way for 30.0 s: the GPU was **idle for 25.0%**" in page
+    assert "was 40.0 s, **20.0 s per entry**" in page  # from 8 to 48
+    assert "Batches were in progress for 30.0 s, so the GPU was **idle for 25.0%**" in page
     assert "| 1.0 | 12.0 | 30.0 |\n| 2.0 | 20.0 | 44.0 |" in page
 
 

@@ -224,7 +224,7 @@ def test_a_failed_delivery_is_retried_for_a_day_with_the_same_id(context: Worker
         (delivery,) = deliveries(context)
         if delivery.state != "waiting":
             break
-        assert delivery.error == "It answered 500."
+        assert delivery.error == "The server responded with 500."
         waits.append((delivery.due_at - moment).total_seconds() / 60)
         early = delivery.due_at - timedelta(seconds=1)
         assert post_due_deliveries(replace(context, now=lambda moment=early: moment)) == 0  # type: ignore[misc]
@@ -250,7 +250,9 @@ def test_redirects_are_not_followed(context: WorkerContext, receiver: Receiver) 
     send_notices(context, person(context, receiver.url("/here")))
     assert post_due_deliveries(context) == 0
     assert [path for path, _, _ in receiver.requests] == ["/here"]
-    assert (deliveries(context)[0].error or "").startswith("It answered 307. Redirects are not followed")
+    assert (deliveries(context)[0].error or "").startswith(
+        "The server responded with 307. Kennel does not follow redirects"
+    )
 
 
 def test_a_receiver_that_is_gone_ends_its_webhook_and_notifies_the_owner(
@@ -297,7 +299,7 @@ def test_a_receiver_that_never_responds_times_out(context: WorkerContext, monkey
         send_notices(context, person(context, f"http://127.0.0.1:{silent.getsockname()[1]}/"), 3)
         assert post_due_deliveries(context) == 0
     assert Counter((delivery.state, delivery.error) for delivery in deliveries(context)) == {
-        ("waiting", "It did not respond within 0.2 s."): 3
+        ("waiting", "The server did not respond within 0.2 s."): 3
     }
 
 
@@ -316,7 +318,7 @@ def test_a_slow_name_server_delays_no_other_delivery(
     send_notices(context, person(context, "http://slow.example.org/", receiver.url()))
     assert post_due_deliveries(context) == 1
     assert not answers.is_set(), "the round ended before the lookup"
-    assert [delivery.error for delivery in deliveries(context)] == ["It did not respond within 0.5 s.", None]
+    assert [delivery.error for delivery in deliveries(context)] == ["The server did not respond within 0.5 s.", None]
     answers.set()
 
 
