@@ -24,7 +24,6 @@ from scorer.teams import quotas
 
 router = Router(include_in_schema=False)
 LISTED_COMPETITIONS = 20
-"""The number of competitions on a page."""
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
@@ -100,7 +99,6 @@ def _entry_values(acting: Acting[Account | None], state: CompetitionState) -> di
 
 @router.post("/competitions/{slug}/rules-acceptance")
 def accept_rules(slug: str, fields: FormFields, acting: ActingSignedIn) -> Response:
-    """Accept the version of the rules that the page showed."""
     state = competition_state.visible_state(acting, slug)
     rules.accept_rules(acting, state, text(fields, "rules_sha256"))
     return templates.see_other(f"/competitions/{slug}{'/submit' if text(fields, 'then') == 'submit' else '#rules'}")

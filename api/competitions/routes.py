@@ -70,7 +70,7 @@ def create(body: CompetitionSpec, acting: ActingCompetitionCreator) -> Competiti
 
 @router.get("", response_model=CompetitionPage, responses=UNCHANGED)
 def index(request: Request, acting: ActingVisitor, cache: AppResponseCache, wanted: Paging) -> Response:
-    """List the competitions, newest first. Only organizers see drafts."""
+    """List the competitions, newest first. Only organizers and reviewers see drafts."""
     page = wanted.slice_all(competition_state.visible_competitions(acting))
 
     def body() -> bytes:
@@ -101,8 +101,9 @@ def show(slug: str, acting: ActingVisitor) -> CompetitionView:
 
 @router.patch("/{slug}")
 def change(slug: str, body: CompetitionChanges, acting: ActingOrganizer) -> CompetitionView:
-    """Change the given fields. In a draft, you can change all fields. Later, some are fixed: the request fails with 409
-    `fixed-by-now`, which names them. People who have accepted the rules or take part get a notice. Organizers only."""
+    """Change the given fields. In a draft, you can change all fields. Later, some are fixed: a request that changes
+    them fails with 409 `fixed-by-now`, which names them. Participants and people who have accepted the rules are
+    notified. Organizers only."""
     setup.change(acting, slug, body)
     return _view(
         acting.session, competition_state.load_state(acting.session, body.slug or slug, acting.now), acting.actor
@@ -165,13 +166,13 @@ def _track_views(
 @router.put("/{slug}/rules-acceptance")
 def accept_rules(slug: str, body: Acceptance, acting: ActingSubmitter) -> AcceptanceView:
     """Accept the version of the rules that you have read. You need to accept the rules to enter. The request fails with
-    409 if the rules have changed since."""
+    409 if the rules have changed since then."""
     state = competition_state.visible_state(acting, slug)
     accepted = rules.accept_rules(acting, state, body.rules_sha256)
     return AcceptanceView.model_validate(accepted)
 
 
-@router.put("/{slug}/references/{role}", openapi_extra=file_body("The zip of PNGs, or the file of features."))
+@router.put("/{slug}/references/{role}", openapi_extra=file_body("The zip of images, or the file of features."))
 async def attach(
     slug: str,
     role: ReferenceRole,
@@ -183,13 +184,15 @@ async def attach(
     now: Now,
     attach: Annotated[bool, Query(description="`false` only stores the file, for a rescoring campaign.")] = True,
 ) -> ReferenceView:
-    """Attach reference images or features in a role. The request body is the file itself.
+    """Attach reference images or features with a role. The request body is the file itself.
 
-    Images are a zip of PNG, JPEG or WebP files of any size. Participants train on the role `train`. The role `held_out`
-    has real images that are in no statistic. The role `private_extra` is only in the private track's reference.
+    Images are a zip of PNG, JPEG or WebP files of any size. Participants train on the images with the role `train`.
+    Images with the role `held_out` are real images that no statistic includes. Images with the role `private_extra` are
+    only in the private track's reference.
 
-    Features are a numpy archive with `features`, their mean `m` and their covariance `s`, in the role `public_features`
-    or `private_features`. They replace the features of the track's images until the track's extractor changes.
+    Features are a numpy archive with `features`, their mean `m` and their covariance `s`. Their role is
+    `public_features` or `private_features`. They replace the features of the track's images until the track's extractor
+    changes.
 
     A file is stored and prepared only once, even if several competitions use it.
     """
@@ -234,7 +237,7 @@ def _attach(
 
 @router.post("/{slug}/tracks/{kind}/preparation", status_code=202)
 def prepare(slug: str, kind: TrackKind, acting: ActingOrganizer, settings: AppSettings) -> PreparationView:
-    """Prepare the references of a track with a worker: features, statistics, held-out distance and first tau."""
+    """Queue the preparation of a track's references: features, statistics, held-out distance and first tau."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     preparations.prepare(acting, state, kind, weights=settings.weights_sha256)
     return _preparation(acting.session, state, kind)

@@ -32,7 +32,7 @@ class DataFileView(BaseModel):
     bytes: int
     sha256: str
     offered_at: datetime
-    url: str = Field(description="The address of the file, for people who have accepted the rules.")
+    url: str = Field(description="The path of the file. Only people who have accepted the rules can download it.")
 
 
 class DataFilePage(Page):
@@ -67,7 +67,7 @@ class CompetitionView(RecordView):
     title: str
     description: str
     rules: str
-    rules_sha256: str | None = Field(description="The version of the rules; null without rules.")
+    rules_sha256: str | None = Field(description="The version of the rules; null if there are no rules.")
     rules_accepted: bool | None = Field(None, description="Whether you have accepted this version of the rules.")
     phase: Phase
     image_count: int
@@ -79,7 +79,7 @@ class CompetitionView(RecordView):
     review_days: int
     appeal_days: int
     rebuttals_from: datetime | None = Field(
-        description="Teams can appeal from this time: the start of the review or of the provisional board."
+        description="When teams can begin to appeal: at the start of the review, or with the provisional board."
     )
     rebuttals_until: datetime | None
     daily_limit: int | None
@@ -88,13 +88,15 @@ class CompetitionView(RecordView):
     max_team_size: int
     final_picks: int
     late_submissions: bool
-    invitation_only: bool = Field(description="Whether only invited people may enter.")
-    invited: bool | None = Field(None, description="Whether you are invited, or need no invitation.")
+    invitation_only: bool = Field(description="Whether only invited people can enter.")
+    invited: bool | None = Field(None, description="Whether you are invited, or no invitation is needed.")
     prizes: list[Prize]
     medals: dict[str, int]
     score_decimals: int
     tracks: list[TrackView]
-    missing: list[str] | None = Field(None, description="Open tasks before entries are accepted. For organizers only.")
+    missing: list[str] | None = Field(
+        None, description="Remaining tasks before submissions are accepted. For organizers only."
+    )
 
 
 class CompetitionPage(Page):
@@ -117,7 +119,7 @@ class NewAllowlistEntries(Request):
     who: list[HandleOrEmail] = Field(
         min_length=1,
         max_length=1000,
-        description="Handles or mail addresses. An address counts for the person who confirms it, now or later.",
+        description="Handles or mail addresses. An address invites the account that confirms it, now or later.",
         examples=[["ada", "bob@example.org"]],
     )
 

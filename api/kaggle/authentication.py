@@ -109,8 +109,7 @@ def _message_with_faults(message: str, faults: tuple[str, ...] | list[str]) -> s
 
 def parse_credentials(header: str) -> tuple[str | None, str]:
     """The handle (or None) and the token of an ``Authorization`` header: ``Basic``, which the client uses for the key
-    in
-    ``kaggle.json``, or ``Bearer``. ``Unauthenticated`` for anything else."""
+    in ``kaggle.json``, or ``Bearer``. ``Unauthenticated`` for anything else."""
     scheme, _, credentials = header.strip().partition(" ")
     if scheme.lower() == "bearer" and credentials.strip():
         return None, credentials.strip()
@@ -122,7 +121,9 @@ def parse_credentials(header: str) -> tuple[str | None, str]:
         if handle and secret:
             return handle, secret
     raise Unauthenticated(
-        "no-token", "Set KAGGLE_USERNAME to your handle here, and KAGGLE_KEY to an API token from /account."
+        "no-token",
+        "The request has no API token. Set KAGGLE_USERNAME to your handle here, and KAGGLE_KEY to an API token from "
+        "/account.",
     )
 
 
@@ -197,7 +198,7 @@ def introspect_token(
 
 @router.post("/{service}Service/{method}")
 def unknown_method(service: str, method: str) -> JSONResponse:
-    """404 with a message for unsupported methods."""
     return error_response(
-        404, f"This service does not support {method}. It supports competitions, their entries, boards and files."
+        404,
+        f"This service does not support {method}. It supports competitions, submissions, leaderboards and data files.",
     )

@@ -37,7 +37,7 @@ from scorer.competitions.competition_state import CompetitionState
 from scorer.db.competitions import ListedCompetition
 from scorer.db.tables import Account, DataFile
 from scorer.db.teams.members import competitions_entered
-from scorer.leaderboard import board, standings
+from scorer.leaderboard import standings
 from scorer.lifecycle import TrackKind
 
 router = KaggleRouter()
@@ -139,18 +139,18 @@ def get_leaderboard(body: LeaderboardRequest, acting: ActingReader) -> Leaderboa
     after = int(body.page_token or 0)
     board = standings.standings(acting.session, state, kind, account=acting.actor)
     places = board.board(acting.session, after, body.page_size).places
+    decimals = state.competition.score_decimals
     return LeaderboardResponse(
-        submissions=[_place(place, state.competition.score_decimals) for place in places],
+        submissions=[
+            LeaderboardRow(
+                team_id=place.team_id,
+                team_name=place.team,
+                submission_date=place.last_entry_at,
+                score=f"{place.score:.{decimals}f}",
+            )
+            for place in places
+        ],
         next_page_token=str(places[-1].rank) if places and places[-1].rank < len(board.listing) else "",
-    )
-
-
-def _place(place: board.Place, decimals: int) -> LeaderboardRow:
-    return LeaderboardRow(
-        team_id=place.team_id,
-        team_name=place.team,
-        submission_date=place.last_entry_at,
-        score=f"{place.score:.{decimals}f}",
     )
 
 
@@ -183,7 +183,6 @@ def _build_zip(name: str, text: bytes) -> bytes:
 
 @router.post(f"{SERVICE}/ListDataFiles")
 def list_data_files(body: PageRequest, acting: ActingReader) -> DataFilesResponse:
-    """A page of the files in order of name."""
     state = competition_state.visible_state(acting, body.competition_name)
     begin = int(body.page_token or 0)
     files = state.files[begin:]
@@ -208,7 +207,6 @@ def redirect_to_data_file(body: DataFileRequest, acting: ActingReader) -> Respon
 
 @router.post(f"{SERVICE}/DownloadDataFiles")
 def redirect_to_data_files(body: CompetitionRequest, acting: ActingReader) -> Response:
-    """Redirect to all files as one zip."""
     state = competition_state.visible_state(acting, body.competition_name)
     data_files.downloadable_files(acting.session, state, acting.actor)
     return _redirect_to(f"/api/v1/kaggle/bundles/{state.competition.slug}.zip")
@@ -220,7 +218,6 @@ def _redirect_to(path: str) -> RedirectResponse:
 
 @router.get("/kaggle/files/{slug}/{name}")
 def download_data_file(slug: str, name: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
-    """A file, or a range of it."""
     state = competition_state.visible_state(acting, slug)
     file = data_files.find_file(acting.session, state, name, account=acting.actor)
     # If ``http_proxy`` points to this service, the client would also send it http requests for the store's host.
@@ -229,7 +226,6 @@ def download_data_file(slug: str, name: str, request: Request, acting: ActingRea
 
 @router.get("/kaggle/bundles/{slug}.zip")
 def download_data_files(slug: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
-    """All files as one zip, or a range of it."""
     state = competition_state.visible_state(acting, slug)
     return download_all(
         request, f"{slug}.zip", data_files.downloadable_files(acting.session, state, acting.actor), store=store

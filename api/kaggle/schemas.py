@@ -23,27 +23,19 @@ PageToken = Annotated[str, Field(pattern=r"^[0-9]{0,18}$", description="The `nex
 
 
 class Message(BaseModel):
-    """The base class of messages, with camelCase names in JSON."""
-
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore")
 
 
 class CompetitionRequest(Message):
-    """A request about a competition."""
-
     competition_name: str = Field(min_length=1, max_length=60)
 
 
 class PageRequest(CompetitionRequest):
-    """A request for a page."""
-
     page_token: PageToken = ""
     page_size: PageSize = DEFAULT_PAGE_SIZE
 
 
 class StartUploadRequest(CompetitionRequest):
-    """The announcement of a zip."""
-
     content_length: int = Field(0, ge=0, le=2**62)
     file_name: str = "submission.zip"
 
@@ -61,8 +53,6 @@ class StartUploadResponse(Message):
 
 
 class CreateSubmissionRequest(CompetitionRequest):
-    """The request to create the submission after sending the bytes."""
-
     blob_file_tokens: str = Field(min_length=1, max_length=200)
     submission_description: str = Field("", max_length=MAX_NOTE_LENGTH)
 
@@ -75,13 +65,11 @@ class CreateSubmissionResponse(Message):
 
 
 class SubmissionRequest(Message):
-    """A request about a submission."""
-
     ref: int = Field(ge=1, le=2**62)
 
 
 class SubmissionMessage(Message):
-    """A submission. The client knows three states, and scores are strings."""
+    """The client knows three states, and scores are strings."""
 
     ref: int
     total_bytes: int
@@ -99,15 +87,11 @@ class SubmissionMessage(Message):
 
 
 class SubmissionsResponse(Message):
-    """A page of submissions."""
-
     submissions: list[SubmissionMessage]
     next_page_token: str
 
 
 class LimitsResponse(Message):
-    """The entries that a team has made and can make now."""
-
     num_today: int
     num_total: int
     num_allowed_now: int
@@ -115,14 +99,10 @@ class LimitsResponse(Message):
 
 
 class LeaderboardRequest(PageRequest):
-    """A request for a page of the board."""
-
     override_public: bool = False
 
 
 class LeaderboardRow(Message):
-    """A row of the board."""
-
     team_id: int
     team_name: str
     submission_date: UtcTime
@@ -130,8 +110,6 @@ class LeaderboardRow(Message):
 
 
 class LeaderboardResponse(Message):
-    """A page of the board."""
-
     submissions: list[LeaderboardRow]
     next_page_token: str
 
@@ -148,8 +126,6 @@ class CompetitionsRequest(Message):
 
 
 class CompetitionMessage(Message):
-    """A competition."""
-
     id: int
     ref: str
     title: str
@@ -164,15 +140,11 @@ class CompetitionMessage(Message):
 
 
 class CompetitionsResponse(Message):
-    """A page of competitions."""
-
     competitions: list[CompetitionMessage]
     next_page_token: str
 
 
 class DataFileMessage(Message):
-    """A file."""
-
     ref: str
     name: str
     total_bytes: int
@@ -180,26 +152,18 @@ class DataFileMessage(Message):
 
 
 class DataFilesResponse(Message):
-    """A page of files."""
-
     files: list[DataFileMessage]
     next_page_token: str
 
 
 class DataFileRequest(CompetitionRequest):
-    """A request for a file."""
-
     file_name: str = Field(min_length=1, max_length=200)
 
 
 class IntrospectRequest(Message):
-    """A token to look up."""
-
     token: str = Field("", max_length=4000)
 
 
 class IntrospectResponse(Message):
-    """Whether a token is valid here, and its owner."""
-
     active: bool
     username: str = ""

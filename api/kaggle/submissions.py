@@ -76,7 +76,6 @@ def get_submission(body: SubmissionRequest, acting: ActingReader, settings: AppS
 
 @router.post(f"{SERVICE}/ListSubmissions")
 def list_submissions(body: PageRequest, acting: ActingReader, settings: AppSettings) -> SubmissionsResponse:
-    """The team's submissions, newest first."""
     state = competition_state.visible_state(acting, body.competition_name)
     before = int(body.page_token) if body.page_token else None
     submissions = access.list_submissions(acting.session, state, acting.actor, before=before, limit=body.page_size + 1)
@@ -132,14 +131,13 @@ def _error(submission: Submission, public: JudgedMeasurement | None) -> str:
     if submission.status == Status.SCORED:
         return public.explanation if public is not None and public.copy else ""
     if submission.status == Status.CANCELLED:
-        return "Your team cancelled this entry."
-    why = submission.reason or f"This entry is {submission.status}."
+        return "Your team cancelled this submission."
+    why = submission.reason or f"This submission is {submission.status}."
     return "\n".join([why, *(f"- {fault}" for fault in submission.faults or ())])
 
 
 @router.post(f"{SERVICE}/GetSubmissionLimits")
 def get_submission_limits(body: CompetitionRequest, acting: ActingReader) -> LimitsResponse:
-    """The entries that the team has made and can make now."""
     state = competition_state.visible_state(acting, body.competition_name)
     quota = quotas.load_quota(acting.session, state, acting.actor, now=acting.now)
     return LimitsResponse(

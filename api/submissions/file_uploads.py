@@ -71,7 +71,6 @@ View = TypeVar("View")
 
 
 def begin_upload(acting: Acting, slug: str, wanted: UploadRequest, *, settings: Settings) -> Upload:
-    """Begin a resumable upload, limited by the settings."""
     require_right_clock(acting.session)
     return uploads.begin(
         acting,

@@ -31,6 +31,7 @@ from api.http.forms import FormFields, refusal_on, text
 from api.http.multipart import page_form
 from api.http.problem_details import choose_status
 from api.http.routing import Router
+from api.http.transactions import in_transaction
 from api.rendering.charts.histogram import build_histogram
 from api.rendering.templates import BUILD_DIGEST, not_modified, render_page, see_other
 from api.review.rulings.sections import build_rulings_section
@@ -63,7 +64,6 @@ BeforeRef = Annotated[int | None, Query(ge=1, le=2**62)]
 def show_submission(
     submission_id: str, request: Request, acting: ActingReader, images: ZipImages, viewer: KnownViewer
 ) -> Response:
-    """An entry's progress, faults or measurements, for its team and organizers."""
     values = _entry(acting, images, submission_id, viewer=viewer)
     etag = _compute_entry_etag(values, viewer, acting.now)
     if is_known(request, etag):
@@ -144,10 +144,15 @@ async def upload_code(
 def _refused_upload(
     submission_id: str, begin: Transaction, images: StoredImages, *, viewer: Viewer, error: KennelError, place: str
 ) -> Response:
-    problem: dict[str, Any] = {"status": choose_status(error), "error": error.message, "place": place}
-    with begin() as session:
-        acting = Acting(session, viewer.account, utc_now())
-        return _render_entry(acting, images, submission_id, viewer=viewer, **problem)
+    page = in_transaction(begin, _entry_page)
+    status = choose_status(error)
+    return page(submission_id, images, viewer=viewer, now=utc_now(), status=status, error=error.message, place=place)
+
+
+def _entry_page(
+    session: Session, /, submission_id: str, images: StoredImages, *, viewer: Viewer, now: datetime, **outcome: Any
+) -> Response:
+    return _render_entry(Acting(session, viewer.account, now), images, submission_id, viewer=viewer, **outcome)
 
 
 @router.post("/submissions/{submission_id}/generator")
@@ -178,7 +183,6 @@ def _render_entry(
 
 @router.post("/submissions/{submission_id}/cancel")
 def cancel_submission(submission_id: str, acting: ActingSignedIn, images: ZipImages, viewer: SignedIn) -> Response:
-    """Cancel the entry before its scoring starts."""
     with refusal_on(_render_entry, acting, images, submission_id, viewer=viewer, place="cancel"):
         outcomes.cancel(acting, submission_id)
     return see_other(f"/submissions/{submission_id}")
@@ -188,13 +192,8 @@ def cancel_submission(submission_id: str, acting: ActingSignedIn, images: ZipIma
 def submit_rebuttal(
     submission_id: str, fields: FormFields, begin: Transactions, images: ZipImages, viewer: SignedIn, now: Now
 ) -> Response:
-
-    def page(**refused: Any) -> Response:
-        with begin() as session:
-            acting = Acting(session, viewer.account, now)
-            return _render_entry(acting, images, submission_id, viewer=viewer, **refused)
-
-    with refusal_on(page, place="rebuttal"), begin() as session:
+    page = in_transaction(begin, _entry_page)
+    with refusal_on(page, submission_id, images, viewer=viewer, now=now, place="rebuttal"), begin() as session:
         rebuttal = text(fields, "text", max_length=rebuttals.MAX_TEXT_LENGTH)
         rebuttals.rebut(Acting(session, viewer.account, now), submission_id, rebuttal)
     return see_other(f"/submissions/{submission_id}#ruling")
@@ -202,7 +201,6 @@ def submit_rebuttal(
 
 @router.api_route("/competitions/{slug}/entries", methods=["GET", "HEAD"])
 def list_submissions(slug: str, acting: ActingReader, viewer: KnownViewer, before: BeforeRef = None) -> Response:
-    """The team's entries with the final picks, newest first; for organizers, the entries of all teams."""
     return _entries(acting, slug, viewer, before=before)
 
 
@@ -250,7 +248,6 @@ def _submission_rows(
 
 @router.post("/competitions/{slug}/picks")
 def choose_final_picks(slug: str, fields: FormFields, acting: ActingSignedIn, viewer: SignedIn) -> Response:
-    """Set the ticked entries as the team's final picks."""
     wanted = [value[:MAX_ID_LENGTH] for value in fields.getlist("pick")]
     with refusal_on(_entries, acting, slug, viewer):
         final_picks.pick(acting, slug, wanted)

@@ -1,4 +1,4 @@
-"""Submissions: submitting a zip, and listing, reading and cancelling entries."""
+"""Submissions: submitting a zip, and listing, reading and cancelling submissions."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -78,9 +78,8 @@ async def submit(
     ] = None,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> AcceptedView:
-    """Submit a zip of PNGs: the request body is the zip itself. The request fails if the zip's directory has faults.
-    Within seconds, a worker then decodes every image. Its findings are on the submission, at `Location`.
-    """
+    """Submit a zip of PNGs. The request body is the zip itself. The request fails if the zip's directory has faults. A
+    worker then decodes every image, usually within seconds, and reports faults in the submission at `Location`."""
     entry = NewSubmission(file_name, note, idempotency_key, benchmark)
     view = await ZipUpload(begin, store, settings).submit(
         slug,
@@ -114,9 +113,8 @@ def show(submission_id: str, session: DbSession, account: CurrentUser) -> Submis
 
 @router.post("/submissions/{submission_id}/cancel")
 def cancel(submission_id: str, acting: ActingSubmitter) -> SubmissionView:
-    """Cancel an entry before its scoring starts. A cancelled entry does not count. Cancelling again changes nothing.
-    The
-    request fails with 409 once scoring has started."""
+    """Cancel a submission before its scoring starts. A cancelled submission does not count. Cancelling again changes
+    nothing. The request fails with 409 if scoring has started."""
     return submission_view(acting.session, outcomes.cancel(acting, submission_id), acting.actor)
 
 
@@ -134,7 +132,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {STREAM: {"schema": {"type": "string"}, "example": EXAMPLE}},
         "description": "Each event's data is a `StateView`.",
     },
-    204: {"description": "`Last-Event-ID` is the id of the last state. Do not reconnect."},
+    204: {"description": "`Last-Event-ID` is the ID of the last state. Do not reconnect."},
 }
 
 
@@ -153,9 +151,8 @@ async def follow(
     last_event_id: Annotated[str, Header(max_length=100)] = "",
 ) -> Response:
     """Follow a submission with server-sent events. The stream has every status so far, in order, then each new status
-    up to the last one. It repeats the newest state when its progress changes. An event's id is the version of the
-    status: if a client reconnects with `Last-Event-ID`, it gets every later status.
-    """
+    up to the last one. It repeats the newest state when its progress changes. An event's ID is the version of the
+    status. A client that reconnects with `Last-Event-ID` gets every later status."""
     hub.require_free_stream(account.id)
     ref, known = await run_in_threadpool(_load_snapshot, begin, submission_id, account)
     after = _last_seen_step(last_event_id, known)
@@ -205,8 +202,8 @@ CODE = file_answer(*CODE_MEDIA_TYPES.values())
 def sprite(
     submission_id: str, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
-    """Get small versions of up to 100 of the entry's images in one PNG, 10 in a row. For its team, reviewers and
-    organizers."""
+    """Get small versions of up to 100 of a submission's images as one PNG, with 10 images per row. For its team,
+    reviewers and organizers."""
     key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
     return picture_response(request, compute_etag(key), lambda: store.read(key))
 
@@ -223,8 +220,8 @@ async def attach(
     settings: AppSettings,
     account: Submitter,
 ) -> CodeView:
-    """Attach the code that made the entry, for its reviewers. The request body is a zip or a notebook of at most 20 MB.
-    You can replace the code until the close, or until the deadline of the organizers' code request."""
+    """Attach the code that generated the images, for the reviewers. The request body is a zip or a notebook of at most
+    20 MB. You can replace the code until the competition's deadline, or until that of the organizers' code request."""
     size = declared_bytes(request)
     body = streamed_body(request, account.id)
     return await store_code(submission_id, body, begin, store=store, account=account, settings=settings, declared=size)
@@ -232,15 +229,15 @@ async def attach(
 
 @results.put("/submissions/{submission_id}/code-request")
 def ask_for_code(submission_id: str, body: NewCodeRequest, acting: ActingOrganizer) -> CodeRequestView:
-    """Ask the team for the code of its entry. The team is notified and may attach or replace the code until the
-    deadline, even after the close. A later request replaces this one. Organizers only."""
+    """Request the code of a submission. Its team is notified and can attach or replace the code until the time in
+    `until`, even after the competition's deadline. A later request replaces this one. Organizers only."""
     made = code_uploads.request_code(acting, submission_id, until=body.until, text=body.text)
     return CodeRequestView.model_validate(made)
 
 
 @results.get("/submissions/{submission_id}/code", response_class=Response, responses=CODE)
 def download(submission_id: str, acting: ActingReader, store: BlobStore) -> Response:
-    """Download the code of an entry. For reviewers and organizers. The audit log records each download."""
+    """Download the code of a submission. For reviewers and organizers. The audit log records each download."""
     submission, code = code_uploads.load_code_for_download(acting, submission_id)
     name = f"entry-{submission.ref}-code{code_uploads.SUFFIXES[code.kind]}"
     headers = INERT_HEADERS | {

@@ -20,18 +20,19 @@ from scorer.submissions.progress import JobProgress, load_job_progress
 
 
 class NewCodeRequest(Request):
-    """A request for the code of an entry."""
+    """A request for the code of a submission."""
 
     until: AwareDatetime = Field(
         description=(
-            "The deadline. The team may attach the code until then, even after the close. At most 365 days ahead."
+            "The deadline, at most 365 days ahead. The team can attach the code until then, even after the "
+            "competition's deadline."
         )
     )
     text: str = Field("", max_length=code_uploads.MAX_TEXT_LENGTH)
 
 
 class CodeRequestView(RecordView):
-    """A request for the code of an entry."""
+    """A request for the code of a submission."""
 
     until: datetime
     text: str
@@ -49,7 +50,7 @@ class CodeView(RecordView):
 
 
 class ClosestPairView(BaseModel):
-    """An image of an entry and its nearest reference image."""
+    """An image of a submission and its nearest reference image."""
 
     image: int = Field(description="The index of the image in the zip, from 0.")
     reference: int = Field(description="The index of the nearest reference image, from 0.")
@@ -60,7 +61,7 @@ class ClosestPairView(BaseModel):
 
 
 class MeasurementView(RecordView):
-    """A measurement with the penalty of the current threshold. ``mifid`` is null for a copy."""
+    """A measurement with the penalty from the current threshold. `mifid` is null for a copy."""
 
     track: TrackKind
     fid: float
@@ -69,11 +70,11 @@ class MeasurementView(RecordView):
     tau: float | None
     penalised: bool | None
     copy_: bool = Field(serialization_alias="copy")
-    disqualified: bool = Field(description="Whether a ruling disqualified the entry, which is then not ranked.")
+    disqualified: bool = Field(description="Whether a ruling disqualified the submission, so that it is not ranked.")
     mifid: float | None
-    rank: int | None = Field(description="The team's rank; null unless this is its best entry.")
-    would_be_rank: int | None = Field(description="The rank the team would have with this entry as its best.")
-    explanation: str = Field(description="A sentence on whether and why the entry is penalised.")
+    rank: int | None = Field(description="The team's rank; null unless this is its best submission.")
+    would_be_rank: int | None = Field(description="The rank that the team would have if this were its best submission.")
+    explanation: str = Field(description="A sentence about whether and why the submission is penalised.")
     histogram: dict[str, Any]
     measured_at: datetime
     closest_pairs: list[ClosestPairView] | None = Field(None, description="For organizers only.")
@@ -90,9 +91,9 @@ class SubmissionView(RecordView):
     submitted_by: str
     file_name: str
     bytes: int
-    sha256: str | None = Field(description="The SHA-256 of the zip; null for an imported entry, which has no zip.")
+    sha256: str | None = Field(description="The SHA-256 of the zip; null for an imported submission, which has no zip.")
     imported: bool = Field(
-        description="Whether the entry comes from a table of results: it has measurements but no images."
+        description="Whether the submission comes from a table of results, with measurements but without images."
     )
     zip_removed_at: datetime | None = Field(
         None,
@@ -103,7 +104,7 @@ class SubmissionView(RecordView):
     reason: str | None
     faults: list[str] | None
     ignored: str | None = Field(
-        None, description="Files in the zip that are not part of the entry, such as files of operating systems."
+        None, description="Files in the zip that are not part of the submission, such as those of operating systems."
     )
     stage: str | None
     fraction: float | None
@@ -113,7 +114,9 @@ class SubmissionView(RecordView):
     )
     accepted_at: datetime
     finished_at: datetime | None
-    late: bool = Field(description="Whether it was begun after the close. Late entries have a separate board.")
+    late: bool = Field(
+        description="Whether it was submitted after the deadline. Late submissions have a separate board."
+    )
     sprite: str | None = Field(description="The address of a PNG with small versions of some of its images.")
     code: CodeView | None
     code_wanted_until: datetime | None = Field(
@@ -121,9 +124,7 @@ class SubmissionView(RecordView):
     )
     code_request: str = Field(description="The text of the code request.")
     measurements: list[MeasurementView]
-    shown: list[ShownNumberView] = Field(
-        description="Its values on the shown tracks that you can see, as far as they are measured."
-    )
+    shown: list[ShownNumberView] = Field(description="Its measured values on the shown tracks that you can see.")
     private_state: str | None = Field(None, description="For organizers only: waiting, running, done or failed.")
 
 
@@ -140,7 +141,7 @@ class SubmissionPage(Page):
 
 
 class StateView(RecordView):
-    """The status and progress of a submission. The status `scored` refers to the public track. It ends the stream."""
+    """The status and progress of a submission. The status `scored` refers to the public track and ends the stream."""
 
     status: Status
     at: datetime = Field(description="The time of this status.")
@@ -153,7 +154,8 @@ class StateView(RecordView):
         description="Whether it waits because an admin paused scoring. It keeps its position in the queue."
     )
     estimate_seconds: int | None = Field(
-        description="The expected time to the public score with the current queue; null without similar scored entries."
+        description="The expected time to the public score with the current queue; null without similar scored "
+        "submissions."
     )
     cancellable: bool = Field(description="Whether its team can still cancel it.")
     over: bool = Field(description="Whether this is the last status, which ends the stream.")
@@ -195,7 +197,8 @@ def submission_views(
     return [
         SubmissionView.of(
             submission,
-            **_progress_fields(progress.get(submission.ref, JobProgress()), organizer=organizer)
+            **asdict(progress.get(submission.ref, JobProgress()))
+            | ({} if organizer else {"private_state": None})
             | _code_fields(details[submission.ref])
             | {
                 "competition": submission.competition.slug,
@@ -210,10 +213,6 @@ def submission_views(
         )
         for submission in submissions
     ]
-
-
-def _progress_fields(progress: JobProgress, *, organizer: bool) -> dict[str, Any]:
-    return asdict(progress) if organizer else {**asdict(progress), "private_state": None}
 
 
 def _code_fields(details: SubmissionDetails) -> dict[str, Any]:

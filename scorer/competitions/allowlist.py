@@ -27,8 +27,8 @@ MAILED = """Hello,
 
 {site}/competitions/{slug}
 
-If you have no account yet, create one here within two weeks, and confirm this address. The invitation is for this
-address:
+If you have no account yet, create one within two weeks and confirm this mail address. The invitation is only for this
+address. Create an account:
 
 {site}/signup#{secret}
 """
@@ -57,20 +57,18 @@ def invite_people(
 
 
 def withdraw(acting: Acting, state: CompetitionState, who: str) -> None:
-    """Remove a person from the allowlist; their submissions stay. ``NotFound`` if the list has no such handle or
-    address."""
+    """``NotFound`` if the list has no such handle or address. The person's submissions stay."""
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     invited = {entry.who.lower(): entry for entry in competitions.list_allowlist(acting.session, state.competition.id)}
     entry = invited.get(who.strip().lower())
     if entry is None:
-        raise NotFound("no-allowlist-entry", f"The allowlist has no {who.strip()!r}.")
+        raise NotFound("no-allowlist-entry", f"{who.strip()!r} is not on the allowlist.")
     same = {"competition_id": entry.competition_id, "account_id": entry.account_id, "email": entry.email}
     acting.add(AllowlistEntry(**same, invited=False))
     audit_log.record_action(acting, "allowlist.withdrawn", _subject(state), before={"who": entry.who})
 
 
 def is_invited(session: Session, competition: Competition, account: Account) -> bool:
-    """Whether the competition is open to everybody, or the account is on its allowlist."""
     return competition.id in may_enter(session, [competition], account)
 
 
@@ -82,11 +80,10 @@ def may_enter(session: Session, rows: Sequence[Competition], account: Account) -
 
 
 def require_invited(session: Session, competition: Competition, account: Account) -> None:
-    """``Forbidden`` for an account that is not on the allowlist of a competition by invitation."""
     if is_invited(session, competition, account):
         return
     hint = "" if account.email else " If you were invited by mail, confirm that address on your account page first."
-    raise Forbidden("not-invited", f"This competition is by invitation, and you are not invited.{hint}")
+    raise Forbidden("not-invited", f"This competition is by invitation only, and you are not invited.{hint}")
 
 
 def _read(acting: Acting, competition: Competition, wanted: Sequence[str]) -> list[AllowlistEntry]:

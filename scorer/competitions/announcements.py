@@ -26,7 +26,7 @@ MAX_SHOWN = 100
 def announce(acting: Acting, state: CompetitionState, title: str, *, text: str) -> Announcement:
     """Publish an announcement and notify team members, people who have accepted the rules, organizers and reviewers.
 
-    ``Conflict`` in a draft, which only organizers and reviewers see.
+    ``Conflict`` in a draft.
     """
     competition = state.competition
     if state.phase is Phase.DRAFT:
@@ -59,5 +59,5 @@ def announce(acting: Acting, state: CompetitionState, title: str, *, text: str) 
 def list_announcements(
     session: Session, state: CompetitionState, *, before: int | None = None, limit: int = MAX_SHOWN
 ) -> Sequence[Announcement]:
-    """Return announcements, newest first. ``before``: only those older than the announcement with this id."""
+    """Return announcements, newest first, only those older than the announcement with the id ``before``."""
     return newest_rows(session, Announcement, before=before, limit=limit, competition_id=state.competition.id)

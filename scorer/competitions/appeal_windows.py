@@ -1,4 +1,4 @@
-"""Appeal windows: when teams may submit rebuttals, and against what."""
+"""Appeal windows: when teams can appeal, and against which decisions."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -15,25 +15,26 @@ from scorer.lifecycle import Phase, TrackKind
 
 
 class Window(NamedTuple):
-    """The time in which Kennel accepts rebuttals; None means not known yet."""
+    """When teams can appeal; None if it is not known yet."""
 
     begins: datetime | None
     ends: datetime | None
 
 
 class AppealableDecision(NamedTuple):
-    """The object of a rebuttal: a disqualification, or, with ``track``, a penalty."""
+    """A decision that a team can appeal against: a disqualification, or, with ``track``, a penalty."""
 
     ruling_id: int | None
     """The newest ruling, also for a penalty."""
     track: TrackKind | None
     since: datetime
-    """When the grounds arose. For a penalty: the latest measurement, threshold, ruling or switch of a rescoring
+    """When the decision was made. For a penalty: the latest measurement, threshold, ruling or switch of a rescoring
     campaign."""
 
 
 def compute_window(state: CompetitionState) -> Window:
-    """Return the window of the phase: ``review_days`` from the close, or ``appeal_days`` from a provisional board."""
+    """Return the window of the phase: ``review_days`` after the deadline, or ``appeal_days`` from a provisional
+    board."""
     competition = state.competition
     provisional = newest_provisional(state) if state.published else None
     if provisional is not None:
@@ -44,16 +45,12 @@ def compute_window(state: CompetitionState) -> Window:
 
 
 def compute_entry_window(session: Session, state: CompetitionState, submission: Submission) -> Window:
-    """Return the window for a submission.
-
-    Grounds that arise during the provisional board, from a ruling, threshold or measurement, extend it to
-    ``appeal_days`` after them.
-    """
     return compute_decision_window(state, find_appealable_decision(session, state, submission))
 
 
 def compute_decision_window(state: CompetitionState, decision: AppealableDecision | None) -> Window:
-    """Return the window for rebuttals against these grounds, as in :func:`compute_entry_window`."""
+    """Return the window of the phase. A decision during the provisional board extends it to ``appeal_days`` after the
+    decision."""
     window = compute_window(state)
     if decision is None or window.ends is None or state.phase is not Phase.PROVISIONAL:
         return window
@@ -61,19 +58,17 @@ def compute_decision_window(state: CompetitionState, decision: AppealableDecisio
 
 
 def takes_appeals(session: Session, state: CompetitionState, submission: Submission, *, now: datetime) -> bool:
-    """Whether the team can appeal now: the entry has grounds, and their window is open."""
     decision = find_appealable_decision(session, state, submission)
     return decision is not None and is_open(state, decision, now)
 
 
 def is_open(state: CompetitionState, decision: AppealableDecision, now: datetime) -> bool:
-    """Whether the window for these grounds is open."""
     ends = compute_decision_window(state, decision).ends
     return state.phase in {Phase.REVIEW, Phase.PROVISIONAL} and ends is not None and now < ends
 
 
 def opens_again(state: CompetitionState, decision: AppealableDecision, now: datetime) -> bool:
-    """Whether the review's window for these grounds is over and the provisional board's window comes later."""
+    """Whether the review's window is over, but the team can appeal again after the provisional board."""
     ends = compute_decision_window(state, decision).ends
     later = state.phase is Phase.REVIEW and decision.track is None and state.competition.appeal_days > 0
     return later and ends is not None and now >= ends
@@ -89,10 +84,10 @@ def appeals_end(session: Session, state: CompetitionState) -> datetime | None:
 
 
 def newest_appealable_at(session: Session, state: CompetitionState) -> datetime | None:
-    """Return when the newest grounds for appeals on the provisional board arose; None without any.
+    """Return the time of the newest decision that teams can appeal against on the provisional board; None without any.
 
-    Grounds are a disqualification, a ruling that leaves an entry penalised, and a threshold or measurement of the
-    private track.
+    These are disqualifications, rulings that leave an entry penalised, and thresholds and measurements of the private
+    track.
     """
     track_id = state.tracks["private"].id
     threshold = tuning.newest_threshold(session, track_id)
@@ -118,7 +113,7 @@ def newest_provisional(state: CompetitionState) -> Publication | None:
 
 
 def had_time_to_appeal(session: Session, state: CompetitionState, now: datetime) -> bool:
-    """Whether a provisional board with all current grounds for appeals has been public for ``appeal_days``."""
+    """Whether a provisional board has been public for ``appeal_days`` since the newest appealable decision."""
     days = timedelta(days=state.competition.appeal_days)
     if not days:
         return True
@@ -132,10 +127,7 @@ def had_time_to_appeal(session: Session, state: CompetitionState, now: datetime)
 def find_appealable_decision(
     session: Session, state: CompetitionState, submission: Submission
 ) -> AppealableDecision | None:
-    """Return the grounds for an appeal: a disqualification, or a penalty on the track that decides in this phase.
-
-    None if there are no grounds.
-    """
+    """Return the disqualification of an entry, or its penalty on the track that decides in this phase."""
     ruling = newest_row(session, Ruling, submission_ref=submission.ref)
     if ruling is not None and ruling.kind != "keep":
         return AppealableDecision(ruling.id, None, ruling.created_at) if ruling.kind == "disqualify" else None

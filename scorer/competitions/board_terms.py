@@ -14,12 +14,12 @@ CHANGED = "competition.changed"
 
 
 def list_board_rules(state: CompetitionState) -> tuple[object, ...]:
-    """Return the parts of a published board other than its ranks: medals, prizes and the days for appeals."""
+    """Return the parts of a published board other than its ranks: medals, prizes and the appeal period."""
     return *state.awards, state.competition.appeal_days
 
 
 def awards_at(session: Session, competition: Competition, at: datetime) -> Awards:
-    """Return the awards in force at ``at``: the values before the first later change, or the current ones."""
+    """Return the awards at a past moment: the values before the first later change, or the current ones."""
     subject = f"competition:{competition.slug}"
     medals, prizes = (
         audit_log.first_value_before(session, CHANGED, subject, name=name, after=at) for name in ("medals", "prizes")

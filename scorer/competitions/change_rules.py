@@ -1,7 +1,4 @@
-"""Which fields of a competition may change, and until when. Changes must not break promises to participants. Pure.
-
-In a draft every field may change, later those in :data:`LATER`.
-"""
+"""Which fields of a competition can change, and until when. Changes must not break promises to participants. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +10,7 @@ from scorer.lifecycle import Phase
 MEASURED = frozenset({"image_count", "image_size", "public", "private"})
 """The fields that checks and measurements of entries depend on."""
 DRAFTED = frozenset({"slug", "image_count", "image_size", "score_decimals"})
-"""The fields that may change only in a draft."""
+"""The fields that can change only in a draft."""
 RANKED = frozenset(
     {
         "opens_at",
@@ -33,59 +30,56 @@ LATER: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(DRAFTED, "no"),
         "public": "while no entry is scored or in progress",
-        "private": "while no entry is scored or in progress; then only through the choice of the private extractor",
-        "opens_at": "while nobody has entered",
+        "private": "while no entry is scored or in progress; after that, only by choosing another private extractor",
+        "opens_at": "while there are no entries",
         "closes_at": "until a board is published",
-        "team_merge_deadline": "until the final board",
-        "max_team_size": "until the final board; not below the largest team",
-        "final_picks": "while picks are open; not below what a team has picked",
-        "prizes": "until the final board; after the close no place loses its prize",
-        "medals": "until the final board; after the close no place loses its medal",
-        "upload_grace_seconds": "until the final board; after the close it can only increase",
-        "review_days": "until the final board; after the close it can only increase",
-        "appeal_days": "until the final board; after the provisional board it can only increase",
+        "team_merge_deadline": "until the final board is published",
+        "max_team_size": "until the final board is published; not below the size of the largest team",
+        "final_picks": "while teams can change their picks; not below the most picks of a team",
+        "prizes": "until the final board is published; after the deadline, no place can lose its prize",
+        "medals": "until the final board is published; after the deadline, no place can lose its medal",
+        "upload_grace_seconds": "until the final board is published; after the deadline, it can only increase",
+        "review_days": "until the final board is published; after the deadline, it can only increase",
+        "appeal_days": "until the final board is published; after the provisional board, it can only increase",
     }
 )
-"""When a field may change after the draft, as text. Other fields may change at any time."""
+"""When a field can change after the draft, as text. Other fields can change at any time."""
 
 
 @dataclass(frozen=True)
 class ChangeFacts:
-    """The facts about a competition that decide which fields may change."""
-
     phase: Phase
     closed: bool
-    """Whether the close has passed."""
+    """Whether the deadline has passed."""
     picks_open: bool
     has_entries: bool
-    """Whether the competition has any submission, in any state."""
+    """Whether there is a submission in any state."""
     has_live_entries: bool
     """Whether an entry is scored or may still be: it is neither rejected nor cancelled."""
     largest_team: int
     most_picks: int
-    """The most entries that a team has picked."""
+    """The largest number of entries that a team has picked."""
 
     @property
     def published(self) -> bool:
-        """Whether a board is published, provisional or final."""
         return self.phase in {Phase.PROVISIONAL, Phase.FINAL}
 
 
 def fixed_fields(facts: ChangeFacts) -> dict[str, str]:
-    """Return the fields that can't change any more, each with the reason as a sentence."""
+    """Return the fields that can no longer change, each with the reason as a sentence."""
     fixed: dict[str, str] = {}
     if facts.phase is Phase.FINAL:
         fixed |= dict.fromkeys(RANKED, "The final board is published. Withdraw it first.")
     elif facts.published:
         fixed["closes_at"] = "A board is published. Withdraw it first."
     if facts.has_entries and facts.phase is not Phase.DRAFT:
-        fixed["opens_at"] = "Teams have entered."
+        fixed["opens_at"] = "Teams have submitted entries."
     if not facts.picks_open:
-        fixed.setdefault("final_picks", "Picks are closed.")
+        fixed.setdefault("final_picks", "Teams can no longer change their picks.")
     if facts.has_live_entries:
-        fixed |= dict.fromkeys(MEASURED, "Entries are scored or in progress.")
+        fixed |= dict.fromkeys(MEASURED, "Some entries are scored or in progress.")
     if facts.phase is not Phase.DRAFT:
-        fixed |= dict.fromkeys(DRAFTED, "The competition is not a draft any more.")
+        fixed |= dict.fromkeys(DRAFTED, "The competition is no longer a draft.")
     return fixed
 
 
@@ -101,7 +95,7 @@ def find_faults(before: Mapping[str, Any], after: Mapping[str, Any], facts: Chan
 
 
 def _final_picks(_: int, after: int, facts: ChangeFacts) -> str | None:
-    return f"A team has picked {facts.most_picks}." if after < facts.most_picks else None
+    return f"A team has picked {facts.most_picks} entries." if after < facts.most_picks else None
 
 
 def _team_size(_: int, after: int, facts: ChangeFacts) -> str | None:
@@ -109,21 +103,21 @@ def _team_size(_: int, after: int, facts: ChangeFacts) -> str | None:
 
 
 def _grace(before: int, after: int, facts: ChangeFacts) -> str | None:
-    return "After the close it can only increase." if facts.closed and after < before else None
+    return "After the deadline, it can only increase." if facts.closed and after < before else None
 
 
 def _appeal_days(before: int, after: int, facts: ChangeFacts) -> str | None:
-    return "After the provisional board it can only increase." if facts.published and after < before else None
+    return "After the provisional board, it can only increase." if facts.published and after < before else None
 
 
 def _medals(before: Mapping[str, int], after: Mapping[str, int], facts: ChangeFacts) -> str | None:
     fewer = any(after[medal] < before[medal] for medal in before)
-    return "After the close no place may lose its medal." if facts.closed and fewer else None
+    return "After the deadline, no place can lose its medal." if facts.closed and fewer else None
 
 
 def _prizes(before: list[dict[str, Any]], after: list[dict[str, Any]], facts: ChangeFacts) -> str | None:
     lost = {prize["place"] for prize in before} - {prize["place"] for prize in after}
-    return "After the close no place may lose its prize." if facts.closed and lost else None
+    return "After the deadline, no place can lose its prize." if facts.closed and lost else None
 
 
 LIMITS: Mapping[str, Callable[[Any, Any, ChangeFacts], str | None]] = MappingProxyType(
@@ -137,4 +131,4 @@ LIMITS: Mapping[str, Callable[[Any, Any, ChangeFacts], str | None]] = MappingPro
         "prizes": _prizes,
     }
 )
-"""The limits on changes of fields that are not fixed: functions that return the fault as a sentence."""
+"""Limits on changes of fields that are not fixed. The functions return the fault as a sentence."""

@@ -1,8 +1,8 @@
 """Roles in a competition: its organizers and reviewers.
 
-A person holds a role from accepting the offer. Judges can see private scores and the code of others, so they can never
-enter that competition, and people who have been in a team there can't become judges. The lock of the competition's
-teams guards both rules.
+A person holds a role from accepting the offer. Judges can see private scores and the code of all teams, so they can
+never enter that competition, and people who have been in a team there can't become judges. The lock of the
+competition's teams guards both rules.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,13 @@ from scorer.notifications import notices
 from scorer.notifications.notices import Kind, NoticeText
 
 RoleName = Literal["organizer", "reviewer"]
-TASKS = {"organizer": "organize", "reviewer": "review the entries of"}
-OFFERED = """{name} ({handle}) asks you to {task} the competition "{competition}". If you accept, you see private \
-scores and the code of others, and you can never enter this competition. Accept or decline on its page."""
+OFFERED = """{name} ({handle}) offers you the role of {role} in the competition "{competition}". If you accept, you \
+can see private scores and the code of all teams, and you can never enter this competition. Accept or decline the role \
+on its page."""
 ENDED = """{name} ({handle}) has ended your role in the competition "{competition}"."""
 
 
 def add_first_organizer(acting: Acting, competition: Competition) -> None:
-    """Make the creator of a competition its organizer."""
     role = CompetitionRole(
         competition_id=competition.id,
         account_id=acting.actor.id,
@@ -46,11 +45,11 @@ def add_first_organizer(acting: Acting, competition: Competition) -> None:
 
 
 def offer(acting: Acting, state: CompetitionState, handle: str, *, role: RoleName) -> CompetitionRole:
-    """Offer a person a role and notify them; idempotent. Somebody who has held a role here holds the new one
+    """Offer a person a role and notify them; idempotent. A person who has held a role here holds the new one
     immediately.
 
-    ``Conflict`` for an admin, who organizes every competition, for somebody who has been in a team here, and
-    (``last-organizer``) for the last person who can decide disputes.
+    ``Conflict`` for an admin, for a person who has been in a team here, and (``last-organizer``) for the last person
+    who can decide disputes.
     """
     competition = state.competition
     members.lock_changes(acting.session, competition.id)
@@ -77,8 +76,8 @@ def offer(acting: Acting, state: CompetitionState, handle: str, *, role: RoleNam
     acting.session.add(offered)
     acting.session.flush()
     _record(acting, "role.offered", competition, account=account, role=role)
-    subject = f"You are asked to {TASKS[role]} {competition.title}"
-    _notify(acting, account, competition, subject=subject, text=OFFERED.replace("{task}", TASKS[role]))
+    subject = f"You are offered the role of {role} in {competition.title}"
+    _notify(acting, account, competition, subject=subject, text=OFFERED.replace("{role}", role))
     return offered
 
 
@@ -88,12 +87,12 @@ def offer_to(acting: Acting, slug: str) -> tuple[CompetitionState, CompetitionRo
     state = load_state(acting.session, slug, acting.now)
     role = rows.current_role(acting.session, state.competition.id, acting.actor.id)
     if role is None:
-        raise NotFound("no-role", f"You have no role in a competition {slug!r}.")
+        raise NotFound("no-role", f"You have no role in the competition {slug!r}.")
     return state, role
 
 
 def accept(acting: Acting, slug: str) -> CompetitionRole:
-    """Accept the offered role; idempotent. ``Conflict`` for somebody who has been in a team here."""
+    """Accept the offered role; idempotent. ``Conflict`` for a person who has been in a team here."""
     state, _ = offer_to(acting, slug)
     members.lock_changes(acting.session, state.competition.id)
     state, role = offer_to(acting, slug)
@@ -121,7 +120,7 @@ def end(acting: Acting, slug: str, handle: str) -> None:
     state, role = offer_to(Acting(acting.session, account, acting.now), slug)
     is_own = account.id == acting.actor.id
     if not is_own and not is_organizer(acting.actor, competition.id):
-        raise Forbidden("wrong-role", f"You do not organize {competition.title}.")
+        raise Forbidden("wrong-role", f"Only organizers of {competition.title} can do this.")
     with keep_organizers(acting.session):
         role.ended_at = acting.now
     _record(acting, "role.ended", competition, account=account, role=role.role)
@@ -136,17 +135,17 @@ def find_role(account: Account, competition: Competition) -> RoleName | None:
 
 
 def judges_here(session: Session, competition: Competition, account: Account) -> bool:
-    """Whether an account can see, or ever could see, private scores and the code of others in a competition."""
+    """Whether an account can or could see private scores and the code of all teams in a competition."""
     return is_organizer(account, competition.id) or rows.has_held_role(session, competition.id, account.id)
 
 
 def require_no_judge(session: Session, competition: Competition, account: Account) -> None:
-    """``Forbidden`` for organizers and reviewers, current and earlier: they could see secrets of the competition."""
+    """``Forbidden`` for current and earlier organizers and reviewers."""
     if judges_here(session, competition, account):
         raise Forbidden(
             "judges-here",
-            "You are or were an organizer or reviewer of this competition and may know private scores and the code of "
-            "others. You can't enter it.",
+            "You can't enter this competition, because you are or were one of its organizers or reviewers and may know "
+            "private scores and the code of other teams.",
         )
 
 
@@ -169,7 +168,7 @@ def _require_no_competitor(session: Session, competition: Competition, account: 
     if rows.has_been_member(session, competition.id, account.id):
         raise Conflict(
             "competes",
-            f"{account.handle} is or was in a team of this competition and can't organize or review it.",
+            f"{account.handle} is or was in a team of this competition, so they can't organize or review it.",
         )
 
 
@@ -179,7 +178,6 @@ def _record(acting: Acting, action: str, competition: Competition, *, account: A
 
 
 def _notify(acting: Acting, account: Account, competition: Competition, *, subject: str, text: str) -> None:
-    """Notify a person about their role. ``text`` has placeholders for the actor and the competition."""
     body = text.format(name=acting.actor.name, handle=acting.actor.handle, competition=competition.title)
     notice = NoticeText(Kind.INVITATION, subject, body, f"/competitions/{competition.slug}/role")
     notices.notify(acting.session, notice, acting.now, accounts=[account.id])

@@ -20,12 +20,12 @@ from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind, phase_at
 from scorer.ranking.awards import Awards, board_awards
 
 MAX_ANNOUNCEMENTS = 3
-"""The most announcements on a competition's page. A separate page has all of them."""
+"""The most announcements on a competition's page."""
 
 
 @dataclass(frozen=True)
 class CompetitionState:
-    """A competition at a moment: its phase, its tracks, and in ``missing`` the set-up steps still to do."""
+    """A competition at a moment. ``missing``: the set-up steps that remain, as clauses."""
 
     competition: Competition
     phase: Phase
@@ -51,11 +51,9 @@ class CompetitionState:
 
     @property
     def awards(self) -> Awards:
-        """The awards of the final board."""
         return Awards(self.competition.medals, self.competition.prizes)
 
     def awards_on(self, kind: TrackKind) -> Awards:
-        """Return the awards of a board now (:func:`scorer.ranking.awards.board_awards`)."""
         return board_awards(self.awards, kind, self.phase)
 
     @property
@@ -65,7 +63,6 @@ class CompetitionState:
 
     @property
     def image_spec(self) -> ImageSpec:
-        """The image specification for submissions."""
         return ImageSpec(count=self.competition.image_count, size=self.competition.image_size)
 
 
@@ -85,7 +82,7 @@ def visible_state(acting: Acting[Account | None], slug: str) -> CompetitionState
 
 def require_visible(state: CompetitionState, account: Account | None) -> CompetitionState:
     """``NotFound`` unless the account may see the competition."""
-    if not _is_visible(state, account):
+    if state.phase is Phase.DRAFT and not is_reviewer(account, state.competition.id):
         raise NotFound("no-competition", f"There is no competition {state.competition.slug!r}.")
     return state
 
@@ -129,10 +126,6 @@ def load_states(session: Session, ids: Sequence[int], now: datetime) -> list[Com
     """Return the states of existing competitions, in the order of ``ids``, in a constant number of statements."""
     states = _states(session, competitions.track_setups_by_id(session, ids), now)
     return [states[id_] for id_ in ids]
-
-
-def _is_visible(state: CompetitionState, account: Account | None) -> bool:
-    return state.phase is not Phase.DRAFT or is_reviewer(account, state.competition.id)
 
 
 def _published_phase(*, published: bool | None, final: bool | None) -> Phase | None:
@@ -216,13 +209,13 @@ def may_see_results(state: CompetitionState, account: Account | None) -> bool:
 
 
 def grace_end(competition: Competition) -> datetime | None:
-    """Return the end of the grace period for uploads and final picks; None without a close."""
+    """Return the end of the grace period for uploads and final picks; None without a deadline."""
     closes_at = competition.closes_at
     return None if closes_at is None else closes_at + timedelta(seconds=competition.upload_grace_seconds)
 
 
 def takes_late(state: CompetitionState, now: datetime) -> bool:
-    """Whether a submission that begins now is late: after the close, for the separate board."""
+    """Whether a submission that begins now is late and goes to the separate board."""
     closes_at = state.competition.closes_at
     over = closes_at is not None and now >= closes_at and state.phase is not Phase.DRAFT
     return over and state.competition.late_submissions

@@ -19,12 +19,11 @@ from scorer.errors import Conflict, Invalid, NotFound
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MAX_FILES = 100
-"""Files of a competition; one page lists all of them."""
 SECRET_ROLES = ("held_out", "private_extra", "private_features")
 """Roles of reference sets that participants must never get."""
 
 
-def require_name(name: str) -> str:
+def require_name(name: str) -> None:
     """``Invalid`` unless the name needs no escaping in a URL, a zip or a file system."""
     if not NAME_PATTERN.fullmatch(name):
         raise Invalid(
@@ -32,7 +31,6 @@ def require_name(name: str) -> str:
             f"{name!r} is not a valid file name. Use at most 100 letters, digits, dots, hyphens and underscores, and "
             "begin with a letter or a digit.",
         )
-    return name
 
 
 def offer_file(acting: Acting, state: CompetitionState, name: str, *, received: ReceivedBlob, crc32: int) -> DataFile:
@@ -96,19 +94,13 @@ def _record(
 
 
 def find_file(session: Session, state: CompetitionState, name: str, *, account: Account) -> DataFile:
-    """Return a file for download.
-
-    ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if the file is not offered.
-    """
+    """``Forbidden`` unless the account has accepted the rules, ``NotFound`` if the file is not offered."""
     _require_access(session, state, account)
     return _offered(session, state, name)
 
 
 def downloadable_files(session: Session, state: CompetitionState, account: Account) -> Sequence[DataFile]:
-    """Return all files for download.
-
-    ``Forbidden`` unless the account has accepted the rules, ``NotFound`` if there are no files.
-    """
+    """``Forbidden`` unless the account has accepted the rules, ``NotFound`` if there are no files."""
     _require_access(session, state, account)
     if not state.files:
         raise NotFound("no-files", "This competition offers no files.")

@@ -41,8 +41,8 @@ def notify_newly_penalised(
     team_ids = newly_penalised(before, after).tolist()
     if team_ids:
         title, link = state.competition.title, f"/competitions/{state.competition.slug}/entries"
-        subject = f"Entries of your team in {title} are penalised"
-        body = f"{why} As a result, the provisional board of {title} now penalises more entries of your team."
+        subject = f"Your team's entries in {title} are penalised"
+        body = f"{why} As a result, the provisional board of {title} now penalises more of your team's entries."
         body += _appeal_words(state, appeal_windows.AppealableDecision(None, "private", now), now)
         notices.notify(session, NoticeText(Kind.RULING, subject, body, link), now, teams=team_ids)
 
@@ -53,7 +53,7 @@ def notify_measured(session: Session, state: CompetitionState, submission: Submi
     if state.phase is not Phase.PROVISIONAL or submission.late or decision is None or decision.track is None:
         return
     name = f"{submission.file_name} in {state.competition.title}"
-    body = f"Your entry {name} was measured after the provisional board was published. It is penalised there."
+    body = f"Your entry {name} was measured after the provisional board was published, and it is penalised."
     body += _appeal_words(state, decision, now)
     team_id = merges.current_team(session, submission.team_id).id
     notice = NoticeText(Kind.RULING, f"{name} is penalised", body, f"/submissions/{submission.id}#ruling")
@@ -75,7 +75,7 @@ def _appeal_words(state: CompetitionState, decision: appeal_windows.AppealableDe
         when = f"until {_moment(ends)}"
     elif appeal_windows.opens_again(state, decision, now):
         when = "after the provisional board is published"
-    return "" if when is None else f" Your team can submit one rebuttal on the page of the entry {when}."
+    return "" if when is None else f" Your team can appeal once per entry, on the entry's page, {when}."
 
 
 def _moment(at: datetime) -> str:

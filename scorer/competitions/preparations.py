@@ -32,11 +32,8 @@ FORMAT = "1"
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """The feature space of an extractor.
-
-    ``signed``: cosine similarities keep their sign. ``weights_sha256``: the required hash (hex) of the weights; None if
-    there is no requirement.
-    """
+    """``signed``: cosine similarities keep their sign. ``weights_sha256``: the required hash (hex) of the weights; None
+    if there is no requirement."""
 
     extractor: str
     signed: bool
@@ -54,7 +51,6 @@ def find_feature_space(name: str, weights: Mapping[str, str]) -> FeatureSpace:
 
 
 def find_track_feature_space(track: Track, weights: Mapping[str, str]) -> FeatureSpace:
-    """Return the feature space of a track; ``weights`` as in :func:`find_feature_space`."""
     return replace(find_feature_space(track.extractor, weights), signed=track.signed)
 
 
@@ -65,10 +61,10 @@ def has_weights(preparation: Preparation, space: FeatureSpace) -> bool:
 
 
 def prepare(acting: Acting, state: CompetitionState, kind: TrackKind, *, weights: Mapping[str, str]) -> Preparation:
-    """Queue the preparation of a track's references, or reuse one with equal inputs. ``weights``: see
-    :func:`find_feature_space`.
+    """Queue the preparation of a track's references, or reuse one with equal inputs.
 
-    ``Conflict`` if the track has entries and was prepared with other weights, or if no running worker has the weights.
+    ``weights``: as in :func:`find_feature_space`. ``Conflict`` if the track has entries and was prepared with other
+    weights, or if no running worker has the weights.
     """
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     track = find_track(state, kind)
@@ -143,7 +139,6 @@ def find_or_create_preparation(
 def finished_preparation(
     session: Session, state: CompetitionState, kind: TrackKind, *, space: FeatureSpace
 ) -> Preparation | None:
-    """Return the finished preparation of a track's references in a feature space; None if there is none."""
     sets, held_out = _attached(session, state, kind, space=space)
     preparation = _preparation_by_inputs(session, state, space, sets=sets, held_out=held_out)
     return preparation if preparation is not None and preparation.finished_at is not None else None
@@ -204,7 +199,6 @@ def _preparation_by_inputs(
 def _key(
     state: CompetitionState, space: FeatureSpace, sets: Sequence[ReferenceSet], *, held_out: ReferenceSet | None
 ) -> str:
-    """Return the key of a preparation: the SHA-256 of its inputs."""
     inputs = {
         "bottleneck": BOTTLENECK,
         "extractor": space.extractor,
@@ -220,8 +214,6 @@ def _key(
 
 @dataclass(frozen=True)
 class PreparationResult:
-    """A worker's result of a preparation."""
-
     count: int
     dimension: int
     held_out_distance: float | None
@@ -248,7 +240,7 @@ def unset_preparation(session: Session, track: Track, *, now: datetime) -> None:
     track.preparation_id = None
     session.flush()
     if tuning.newest_threshold(session, track.id) is not None:
-        reason = "No threshold is chosen: the track's extractor or image size has changed."
+        reason = "No threshold is chosen, because the track's extractor or image size has changed."
         unset = {"tau": 0.0, "method": tuning.UNSET, "choice": {}, "author_id": None}
         session.add(Threshold(track_id=track.id, reason=reason, created_at=now, **unset))
         session.flush()
@@ -294,10 +286,8 @@ def first_tau(preparation: Preparation, tau: float | None) -> float:
 
 
 def set_chosen_threshold(acting: Acting, track: Track, tau: float, *, reason: str) -> None:
-    """Set the tau that a person has chosen for a track in its new feature space."""
     acting.add(Threshold(track_id=track.id, tau=tau, method="manual", choice={}, reason=reason))
 
 
 def job_for(session: Session, track: Track) -> Job | None:
-    """Return the newest job that prepares this track's references; None if there was none."""
     return None if track.preparation_id is None else newest_job(session, preparation_id=track.preparation_id)

@@ -41,7 +41,7 @@ def attach_reference_set(
     competitions.lock_competition(acting.session, state.competition.slug, share=False)
     if submissions.has_submissions(acting.session, state.competition.id):
         raise Conflict(
-            "references-fixed", "The competition already has entries, so its references can't change any more."
+            "references-fixed", "The competition already has entries, so its references can no longer change."
         )
     reference_set = store_reference_set(acting, state, role, received=received)
     track = next((kind for kind, features in FEATURES_ROLES.items() if features == role), None)

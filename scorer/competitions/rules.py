@@ -1,4 +1,4 @@
-"""Rules of a competition: their version, and which version an account has accepted. Only then it may enter."""
+"""Rules of a competition: their version, and which version an account has accepted."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,8 +23,7 @@ def has_accepted(session: Session, competition: Competition, account: Account) -
 
 
 def accepted_in(session: Session, competitions: Sequence[Competition], account: Account) -> set[int]:
-    """Return the ids of the competitions that have no rules or that have the account's acceptance of the current
-    rules."""
+    """Return the ids of the competitions without rules and of those whose current rules the account has accepted."""
     versions = {competition.id: compute_rules_version(competition) for competition in competitions}
     with_rules = [id_ for id_, version in versions.items() if version is not None]
     accepted = accounts.accepted_rules(session, with_rules, account.id) if with_rules else set()

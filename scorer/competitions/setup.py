@@ -26,6 +26,7 @@ from scorer.db.tables import Competition, Track
 from scorer.db.teams import members
 from scorer.errors import Conflict, Invalid
 from scorer.extractor_catalogue import ExtractorSpec
+from scorer.findings.formatting import counted
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.notifications import notices
 from scorer.notifications.notices import Kind, NoticeText
@@ -40,8 +41,7 @@ def create(acting: Acting, spec: CompetitionSpec) -> Competition:
     """
     _require_distinct_places(spec.prizes)
     extractors = {kind: _find_extractor(acting.session, spec, kind) for kind in TRACK_KINDS}
-    if competitions.competition_by_slug(acting.session, spec.slug) is not None:
-        raise Conflict("slug-taken", f"There is already a competition {spec.slug!r}. Choose another slug.")
+    _require_free_slug(acting.session, spec.slug)
     values = spec.model_dump(exclude={"public", "private"})
     competition = Competition(**values, created_by=acting.actor.id, created_at=acting.now)
     acting.session.add(competition)
@@ -71,7 +71,7 @@ def create(acting: Acting, spec: CompetitionSpec) -> Competition:
 def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
     """Change the fields of a competition that differ in ``changes``, and notify the people concerned.
 
-    ``Conflict`` (``fixed-by-now``) for fields that can't change any more, or not this far. ``Invalid`` for times in the
+    ``Conflict`` (``fixed-by-now``) for fields that can no longer change, or not this far. ``Invalid`` for times in the
     wrong order, two prizes for one place, and an unknown extractor.
     """
     competitions.lock_competition(acting.session, slug, share=False)
@@ -83,7 +83,8 @@ def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
     faults = find_faults(before, after, load_change_facts(acting.session, state, acting.now))
     if faults:
         raise Conflict("fixed-by-now", "Some of these changes are no longer possible.", faults=faults)
-    _require_free_slug(acting.session, after)
+    if "slug" in after:
+        _require_free_slug(acting.session, after["slug"])
     _apply(acting.session, state, after, now=acting.now)
     _require_order(state.competition)
     acting.session.flush()
@@ -97,8 +98,8 @@ def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
 
 
 def delete_draft(acting: Acting, slug: str) -> None:
-    """Delete a draft that nobody has entered, and free its slug. ``Conflict`` (``not-a-draft``) for any other
-    competition."""
+    """Delete a draft, so that its slug is available again. ``Conflict`` (``not-a-draft``) if it has entries or is no
+    longer a draft."""
     competitions.lock_competition(acting.session, slug, share=False)
     state = load_state(acting.session, slug, acting.now)
     competition = state.competition
@@ -114,7 +115,6 @@ def delete_draft(acting: Acting, slug: str) -> None:
 
 
 def load_change_facts(session: Session, state: CompetitionState, now: datetime) -> ChangeFacts:
-    """Return the facts about a competition that decide which fields may change."""
     competition = state.competition
     until = grace_end(competition)
     return ChangeFacts(
@@ -154,9 +154,8 @@ def _find_extractor(session: Session, spec: CompetitionSpec, kind: TrackKind) ->
     return extractor_catalogue.find_extractor(name) if name else require_default(session, kind)
 
 
-def _require_free_slug(session: Session, after: Mapping[str, Any]) -> None:
-    slug = after.get("slug")
-    if slug is not None and competitions.competition_by_slug(session, slug) is not None:
+def _require_free_slug(session: Session, slug: str) -> None:
+    if competitions.competition_by_slug(session, slug) is not None:
         raise Conflict("slug-taken", f"There is already a competition {slug!r}. Choose another slug.")
 
 
@@ -195,36 +194,44 @@ def _apply(session: Session, state: CompetitionState, after: Mapping[str, Any], 
 def notify_changes(
     session: Session, competition: Competition, before: Mapping[str, Any], *, after: Mapping[str, Any], now: datetime
 ) -> None:
-    """Notify participants of the changed fields that concern them: one notice for the close, one for all others."""
+    """Notify participants of the changed fields that concern them: one notice for the deadline, one for all others."""
     link = f"/competitions/{competition.slug}"
     if "closes_at" in after:
         notices.notify_entrants(session, competition, _deadline_notice(competition, before["closes_at"], link), now=now)
     changes = [words(before[name], after[name]) for name, words in WORDS.items() if name in after]
     if changes:
         subject = f"{competition.title} has changed"
-        notice = NoticeText(Kind.CHANGE, subject, f"{subject}: {'; '.join(changes)}.", link)
+        notice = NoticeText(Kind.CHANGE, subject, f"{subject}. {' '.join(changes)}", link)
         notices.notify_entrants(session, competition, notice, now=now)
 
 
 def _deadline_notice(competition: Competition, before: datetime | None, link: str) -> NoticeText:
     closes_at = competition.closes_at
-    later = closes_at is None or (before is not None and closes_at > before)
-    subject = f"{competition.title} {'has more time' if later else 'closes earlier'}"
-    then = f"It closes at {_moment(closes_at)}." if closes_at else "It no longer has a closing date."
-    was = f" The earlier date was {_moment(before)}." if before else ""
-    return NoticeText(Kind.DEADLINE, subject, f"{subject}. {then}{was}", link)
+    if closes_at is None:
+        what = "no longer has a deadline"
+    elif before is None:
+        what = "now has a deadline"
+    else:
+        what = "has a later deadline" if closes_at > before else "has an earlier deadline"
+    subject = f"{competition.title} {what}"
+    deadline = f": {_moment(closes_at)}" if closes_at else ""
+    return NoticeText(Kind.DEADLINE, subject, f"{subject}{deadline} (previously {_moment(before)}).", link)
 
 
 def _moment(at: datetime | None) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else "no set time"
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else "not set"
 
 
 def _change(what: str, words: Callable[[Any], str]) -> Callable[[Any, Any], str]:
-    return lambda before, after: f"{what}: {words(after)} (before: {words(before)})"
+    return lambda before, after: f"{what}: {words(after)} (previously {words(before)})."
 
 
 def _count(number: int | None) -> str:
-    return "any number" if number is None else f"{number:,}"
+    return "unlimited" if number is None else f"{number:,}"
+
+
+def _days(number: int) -> str:
+    return counted(number, "day")
 
 
 def _prizes(prizes: list[dict[str, Any]]) -> str:
@@ -232,36 +239,37 @@ def _prizes(prizes: list[dict[str, Any]]) -> str:
 
 
 def _medals(medals: Mapping[str, int]) -> str:
-    return ", ".join(f"{medal} to place {medals[medal]}" for medal in MEDALS if medal in medals)
+    return ", ".join(f"{medal} up to place {medals[medal]}" if medals.get(medal) else f"no {medal}" for medal in MEDALS)
 
 
 def _late(_: bool, after: bool) -> str:
-    return "entries after the close are now accepted" if after else "entries after the close are no longer accepted"
+    return f"Entries after the deadline are {'now' if after else 'no longer'} accepted."
 
 
 def _public_track(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    described = {"extractor": "extractor of the public score: {}", "epsilon": "epsilon of the public score: {}"}
-    changed = [name for name in described if before[name] != after[name]]
-    return "; ".join(f"{described[name].format(after[name])} (before: {before[name]})" for name in changed)
+    changed = [name for name in ("extractor", "epsilon") if before[name] != after[name]]
+    return " ".join(
+        _change(f"{name.capitalize()} of the public score", str)(before[name], after[name]) for name in changed
+    )
 
 
 WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
     {
-        "rules": lambda *_: "new rules (please read and accept them before your next entry)",
-        "opens_at": _change("opening time", _moment),
-        "team_merge_deadline": _change("deadline for merging teams", _moment),
-        "upload_grace_seconds": _change("seconds after the close for uploads that began before it", _count),
-        "review_days": _change("days after the close for appeals", _count),
-        "appeal_days": _change("days for appeals against the provisional board", _count),
-        "daily_limit": _change("entries of a team per UTC day", _count),
-        "pending_limit": _change("entries of a team in progress", _count),
-        "rejected_limit": _change("rejected uploads of a team per UTC day", _count),
-        "max_team_size": _change("members of a team", _count),
-        "final_picks": _change("final picks of a team", _count),
-        "prizes": _change("prizes", _prizes),
-        "medals": _change("medals", _medals),
+        "rules": lambda *_: "The rules have changed. Please read and accept them before your next entry.",
+        "opens_at": _change("Opening time", _moment),
+        "team_merge_deadline": _change("Team merge deadline", _moment),
+        "upload_grace_seconds": _change("Time to finish uploads after the deadline", lambda s: counted(s, "second")),
+        "review_days": _change("Time to appeal after the deadline", _days),
+        "appeal_days": _change("Time to appeal against the provisional board", _days),
+        "daily_limit": _change("Entries per team and UTC day", _count),
+        "pending_limit": _change("Entries in progress per team", _count),
+        "rejected_limit": _change("Rejected uploads per team and UTC day", _count),
+        "max_team_size": _change("Members per team", _count),
+        "final_picks": _change("Final picks per team", _count),
+        "prizes": _change("Prizes", _prizes),
+        "medals": _change("Medals", _medals),
         "late_submissions": _late,
         "public": _public_track,
     }
 )
-"""The text about a change, by field. Changes of other fields, such as the private extractor, are not announced."""
+"""The sentence about a change, by field. Changes of other fields, such as the private extractor, are not announced."""

@@ -1,4 +1,4 @@
-"""Shown tracks: additional numbers of entries that rank nothing.
+"""Shown tracks: additional metrics of entries that do not rank them.
 
 - A shown track is a metric (:mod:`scorer.metrics.metric_catalogue`) with its constants, in an extractor's feature
   space, against the references of the public or the private track. It has a name.
@@ -40,8 +40,6 @@ from scorer.metrics.metric_catalogue import complete_constants, find_metric
 
 @dataclass(frozen=True)
 class ShownNumber:
-    """The measurement of an entry on a shown track."""
-
     shown: ShownTrack
     measured: ShownValue
 
@@ -67,7 +65,7 @@ def visible_shown_tracks(session: Session, state: CompetitionState, account: Acc
 
 
 def named(tracks: Sequence[ShownTrack], name: str) -> ShownTrack:
-    """Return the shown track with this name; ``NotFound`` if there is none."""
+    """``NotFound`` if there is none."""
     for shown in tracks:
         if shown.name == name:
             return shown
@@ -109,8 +107,6 @@ MAX_SHOWN_TRACKS = 20
 
 @dataclass(frozen=True)
 class NewShownTrack:
-    """The fields of a new shown track."""
-
     name: str
     metric: str
     extractor: str
@@ -173,7 +169,7 @@ def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weigh
     if wanted.visibility == "everybody" and reveals_private(state.tracks, wanted.reference, space.extractor):
         raise Invalid(
             "reveals-private",
-            "This number would reveal the private track. Set the visibility to organizers until the final board is "
+            "This metric would reveal the private track. Set the visibility to organizers until the final board is "
             "published.",
         )
     existing = shown_tracks.load_shown_tracks(acting.session, competition.id)
@@ -258,8 +254,7 @@ def queue_entry(session: Session, submission: Submission, *, now: datetime) -> N
 
 
 def record(session: Session, claim: leases.Claim, measured: NewShownMeasurement, *, now: datetime) -> bool:
-    """Record a measurement on a shown track once; False, without recording it, if the claim no longer holds the
-    job."""
+    """Record a measurement once; False, without recording it, if the claim no longer holds the job."""
     if not leases.finish_job(session, claim, now):
         return False
     row = {
@@ -272,7 +267,6 @@ def record(session: Session, claim: leases.Claim, measured: NewShownMeasurement,
 
 
 def find_shown_track(session: Session, state: CompetitionState, name: str) -> ShownTrack:
-    """Return a shown track of a competition; ``NotFound`` if it has none with this name."""
     return named(shown_tracks.load_shown_tracks(session, state.competition.id), name)
 
 

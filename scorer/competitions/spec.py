@@ -47,7 +47,7 @@ class Prize(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    place: Integer = Field(ge=1, description="The rank on the private board.")
+    place: Integer = Field(ge=1, description="The rank on the final board that wins the prize.")
     amount: str = Field(examples=["$2,000"], max_length=100, description="The prize, as text.")
 
 
@@ -72,7 +72,7 @@ class TrackSpec(BaseModel):
         description="The extractor, which turns images into features. The defaults, inception_v3 for the public and "
         "nasnetalarge for the private track, need a running worker with their weights.",
     )
-    epsilon: Number = Field(1e-15, gt=0, lt=1e-3, description="The small number that keeps the penalty finite.")
+    epsilon: Number = Field(1e-15, gt=0, lt=1e-3, description="A small number that keeps the penalty finite.")
 
 
 class CompetitionSpec(BaseModel):
@@ -92,32 +92,30 @@ class CompetitionSpec(BaseModel):
         None, description="When the competition opens for entries. Until then it is a draft."
     )
     team_merge_deadline: AwareDatetime | None = Field(None, description="The deadline for merging teams.")
-    closes_at: AwareDatetime | None = Field(
-        None, description="When the competition closes for entries and review begins."
-    )
+    closes_at: AwareDatetime | None = Field(None, description="The deadline for entries. The review begins then.")
     upload_grace_seconds: Integer = Field(
         900,
         ge=0,
         le=86_400,
-        description="Seconds after the close in which uploads that began before it may finish.",
+        description="Seconds after the deadline in which uploads that began before it can finish.",
     )
     review_days: Integer = Field(
-        14, ge=0, le=365, description="Days after the close in which teams can appeal, until a board is published."
+        14, ge=0, le=365, description="Days after the deadline in which teams can appeal, until a board is published."
     )
     appeal_days: Integer = Field(
-        7, ge=0, le=365, description="Days in which teams can appeal against the provisional board."
+        7, ge=0, le=365, description="Days in which teams can appeal after the provisional board is published."
     )
     daily_limit: DailyLimit = Field(
-        5, description='The most entries of a team per UTC day. "unlimited", or null in JSON, means no limit.'
+        5, description='Maximum entries per team and UTC day. "unlimited", or null in JSON, means no limit.'
     )
-    pending_limit: Integer = Field(2, ge=1, description="The most entries of a team in progress at the same time.")
+    pending_limit: Integer = Field(2, ge=1, description="Maximum entries per team in progress at the same time.")
     rejected_limit: Integer = Field(
-        20, ge=1, description="The most uploads of a team per UTC day that the deep check may reject."
+        20, ge=1, description="Rejected uploads per team and UTC day after which the team must wait for the next day."
     )
-    max_team_size: Integer = Field(5, ge=1, le=100, description="The most members of a team.")
-    final_picks: Integer = Field(2, ge=1, le=10, description="The most final picks of a team.")
+    max_team_size: Integer = Field(5, ge=1, le=100, description="Maximum members per team.")
+    final_picks: Integer = Field(2, ge=1, le=10, description="Maximum final picks per team.")
     late_submissions: Flag = Field(
-        False, description="Whether teams can submit entries after the close. These have a separate board."
+        False, description="Whether teams can submit entries after the deadline. These have a separate board."
     )
     invitation_only: Flag = Field(False, description="Whether only people invited by an organizer can enter.")
     prizes: list[Prize] = Field(default=[], max_length=100)
@@ -140,7 +138,7 @@ def _without_defaults(schema: dict[str, Any]) -> None:
 
 
 class CompetitionChanges(CompetitionSpec):
-    """Changes to a competition. Fields that are left out keep their values. In a draft every field may change, later
+    """Changes to a competition. Fields that are left out keep their values. In a draft every field can change, later
     those that :mod:`scorer.competitions.change_rules` allows."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_without_defaults)

@@ -24,17 +24,15 @@ def preparing_workers(session: Session) -> Sequence[WorkerReport]:
 
 
 def missing_weights(extractor: str, workers: Sequence[WorkerReport]) -> str | None:
-    """Return a clause: no worker has the weights of an extractor, and the command that installs them.
-
-    None if a worker has them, or there is no worker.
-    """
+    """Return a clause with the command that installs an extractor's weights; None if a worker has them, or there is no
+    worker."""
     spec = find_extractor(extractor)
     if not workers or _is_installed(spec, workers):
         return None
     names = ", ".join(report.worker for report in workers)
     return (
-        f"no running worker has the weights of {spec.name}: the operator can install them with `{spec.installation}` "
-        f"on the machine of {names} (docs/how-to/weights.md); workers notice within a minute"
+        f"no running worker has the weights of {spec.name}; the operator can install them with `{spec.installation}` "
+        f"on the machine of {names} (docs/how-to/weights.md), and workers find them within a minute"
     )
 
 
@@ -42,7 +40,9 @@ def require_worker_with_weights(session: Session, extractor: str) -> None:
     """``Conflict`` (``no-worker-with-weights``) if workers that prepare references run, but none has the weights."""
     fault = missing_weights(extractor, preparing_workers(session))
     if fault is not None:
-        raise Conflict("no-worker-with-weights", f"{fault[0].upper()}{fault[1:]}. Or choose another extractor.")
+        raise Conflict(
+            "no-worker-with-weights", f"{fault[0].upper()}{fault[1:]}. Alternatively, choose another extractor."
+        )
 
 
 def installed_defaults(workers: Sequence[WorkerReport]) -> dict[TrackKind, str]:
@@ -51,10 +51,7 @@ def installed_defaults(workers: Sequence[WorkerReport]) -> dict[TrackKind, str]:
 
 
 def require_default(session: Session, kind: TrackKind) -> ExtractorSpec:
-    """Return the default extractor of a track.
-
-    ``Invalid`` (``extractor-not-named``) if no running worker has its weights.
-    """
+    """``Invalid`` (``extractor-not-named``) if no running worker has the weights."""
     workers = preparing_workers(session)
     name = installed_defaults(workers).get(kind)
     if name is not None:
@@ -63,7 +60,7 @@ def require_default(session: Session, kind: TrackKind) -> ExtractorSpec:
     commands = " and ".join(f"`{find_extractor(DEFAULT_EXTRACTORS[track]).installation}`" for track in TRACK_KINDS)
     raise Invalid(
         "extractor-not-named",
-        f"Name the extractor of the {kind} track: no running worker has the weights of the default, "
+        f"Name the extractor of the {kind} track, because no running worker has the weights of the default, "
         f"{DEFAULT_EXTRACTORS[kind]}. Installed: {', '.join(installed) or 'none, because no worker runs'}. "
         f"The operator can install the defaults with {commands} (docs/how-to/weights.md).",
     )

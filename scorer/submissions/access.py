@@ -60,14 +60,12 @@ def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
     submission = session.get(Submission, ref)
     if submission is None:
         raise unknown_submission(ref)
-    try:
-        return find_submission(session, submission.id, account)
-    except NotFound:
-        raise unknown_submission(ref) from None
+    if not is_organizer(account, submission.competition_id) and not is_own(session, submission, account):
+        raise unknown_submission(ref)
+    return submission
 
 
 def require_reviewer(state: CompetitionState, account: Account) -> None:
-    """``Forbidden`` unless the account may review the competition."""
     if not is_reviewer(account, state.competition.id):
         raise Forbidden("wrong-role", f"Only organizers and reviewers of {state.competition.title} can do this.")
 

@@ -34,8 +34,6 @@ CONTROLS = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 @dataclass(frozen=True)
 class NewSubmission:
-    """The fields of a submission other than the zip."""
-
     file_name: str
     note: str = ""
     idempotency_key: str | None = None
@@ -78,8 +76,8 @@ def _require_address(account: Account, limits: UploadLimits) -> None:
     if limits.confirmed_address and account.email is None:
         raise Forbidden(
             "address-not-confirmed",
-            "Your account has no confirmed mail address. Open the link in the mail that you got, or request a new "
-            "mail on the page /account.",
+            "Your account has no confirmed mail address. Open the link in the mail that you got, or request a new one "
+            "on the page /account.",
         )
 
 
@@ -111,7 +109,7 @@ def accept(
     begun: datetime | None = None,
     limits: UploadLimits | None = None,
 ) -> Submission:
-    """Accept an uploaded zip with a checked directory: check phase, rules and quotas, add the submission and its job.
+    """Accept an uploaded zip with a checked directory: check phase, rules and quotas, and queue the submission.
 
     ``acting.now`` is the arrival of the last byte, ``begun`` that of the first byte (None: unknown). Without ``limits``
     the storage quotas already include the bytes, as for a resumable upload.
@@ -185,7 +183,6 @@ def _repeated(
 
 
 def key_reused_error() -> Conflict:
-    """The error for an idempotency key that was used for a different upload."""
     return Conflict("key-reused", "This Idempotency-Key was used for another upload. Use a new key.")
 
 
@@ -206,7 +203,7 @@ def is_taken(state: CompetitionState, entry: NewSubmission, *, begun: datetime, 
 def _window(state: CompetitionState, entry: NewSubmission, *, begun: datetime | None, now: datetime) -> bool:
     """Whether the submission is late; ``Conflict`` if the competition accepts no submissions at this time.
 
-    If ``begun`` is unknown (None), a submission that ends after the close is late.
+    If ``begun`` is unknown (None), a submission that arrives after the deadline is late.
     """
     competition = state.competition
     closes_at = competition.closes_at

@@ -23,13 +23,13 @@ from scorer.submissions.access import find_submission, is_own
 
 
 def queue_evidence(session: Session, submission: Submission, track_id: int, *, now: datetime) -> None:
-    """Queue the evidence job of a measured submission on a track, after all scoring jobs."""
+    """Queue the evidence job behind all scoring jobs."""
     leases.add_job(session, Queue.EVIDENCE, submission=submission, track_id=track_id, private=True, now=now)
 
 
 @dataclass(frozen=True)
 class NewMeasurement:
-    """A worker's measurement of a submission on a track. See docs/explanation/metrics.md#the-score."""
+    """See docs/explanation/metrics.md#the-score."""
 
     scorer_version: str
     fid: float

@@ -25,7 +25,6 @@ class SubmissionStep:
 
     @property
     def is_last(self) -> bool:
-        """Whether the status is final."""
         return self.status not in PENDING
 
 
@@ -38,7 +37,7 @@ class SubmissionProgress:
     fraction: float | None = None
     queue_position: int | None = None
     paused: bool = False
-    """Whether it waits because an admin has paused its queue, its competition or all workers."""
+    """Whether an admin has paused its queue, its competition or all workers."""
     estimate_seconds: int | None = field(default=None, compare=False)
     """Expected seconds until the public score (:mod:`scorer.submissions.waiting_times`). A new estimate alone is not an
     update."""

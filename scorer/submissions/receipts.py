@@ -18,10 +18,10 @@ from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.acting import Acting
-from scorer.competitions.competition_state import CompetitionState, load_state
+from scorer.competitions.competition_state import load_state
 from scorer.db.newest_rows import newest_rows
 from scorer.db.submissions import signing_keys
-from scorer.db.tables import Account, SigningKey, Submission
+from scorer.db.tables import Account, SigningKey
 from scorer.db.teams.merges import current_team
 from scorer.errors import NotFound
 from scorer.leaderboard import submission_scores
@@ -133,14 +133,12 @@ class Receipt:
 
 
 def build_receipt(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
-    """Return the receipt of an entry that the account may see; ``NotFound`` (``no-score``) without a score.
-
-    It has private numbers only once they are published, also for organizers.
-    """
+    """``NotFound`` (``no-score``) without a score. Private scores only after their publication, also for organizers."""
     submission = access.find_submission(acting.session, submission_id, acting.actor)
     if submission.status != Status.SCORED:
         raise NotFound("no-score", f"This entry has no score. Its status is {submission.status}.")
     state = load_state(acting.session, submission.competition.slug, acting.now)
+    judged = submission_scores.load_measurements(acting.session, submission, None, ranked=True)
     return Receipt(
         issuer=issuer,
         issued_at=acting.now,
@@ -152,13 +150,8 @@ def build_receipt(acting: Acting, submission_id: str, *, issuer: str) -> Receipt
         zip_sha256=submission.sha256,
         accepted_at=submission.accepted_at,
         late=submission.late,
-        scores=_public_scores(acting.session, submission, state),
+        scores=[_build_score(measurement, state.tracks[measurement.track].extractor) for measurement in judged],
     )
-
-
-def _public_scores(session: Session, submission: Submission, state: CompetitionState) -> list[ReceiptScore]:
-    judged = submission_scores.load_measurements(session, submission, None, ranked=True)
-    return [_build_score(measurement, state.tracks[measurement.track].extractor) for measurement in judged]
 
 
 def _build_score(judged: JudgedMeasurement, extractor: str) -> ReceiptScore:

@@ -255,8 +255,10 @@ def _make(
 
 def _require_declared(upload: Upload, received: ReceivedBlob) -> None:
     if received.bytes != upload.length:
-        message = f"{received.bytes:,} bytes arrived, but {upload.length:,} were announced."
-        raise Invalid("wrong-length", message)
+        raise Invalid(
+            "wrong-length",
+            f"{received.bytes:,} bytes arrived, but {upload.length:,} were announced. Please upload the file again.",
+        )
     if upload.sha256 not in {None, received.sha256}:
         raise Invalid(
             "wrong-sha256",
@@ -269,8 +271,8 @@ def complete_presigned_upload(begin: BeginTransaction, store: Blobs, upload: Upl
     """Record that the bytes of a presigned PUT are in the store; ``Conflict`` unless all of them are."""
     size = store.size(uploads.staged_key(upload.id))
     if size != upload.length:
-        message = "The store has received nothing" if size is None else f"The store has received {size:,} bytes"
-        raise Conflict("not-complete", f"{message}, but {upload.length:,} bytes were announced.")
+        message = "No bytes have arrived in the store" if size is None else f"{size:,} bytes have arrived in the store"
+        raise Conflict("not-complete", f"{message}, but {upload.length:,} bytes were announced. Upload the zip first.")
     with begin() as session:
         rows.mark_arrived(session, upload.id, now=now)
 

@@ -68,5 +68,4 @@ def reserve_arriving(
 
 
 def taken_over_error() -> Conflict:
-    """The error for a request that a newer one has replaced."""
     return Conflict("taken-over", "This upload has ended, or a newer request continues it.")

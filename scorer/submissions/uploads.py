@@ -23,8 +23,8 @@ from scorer.teams.storage import UploadLimits
 
 Method = Literal["tus", "put", "wire"]
 MAX_OPEN_UPLOADS = 5
-"""Open uploads of an account in a competition. A further upload ends the upload with the longest idle time: near the
-close nobody should have to find and cancel an abandoned upload."""
+"""Open uploads of an account in a competition. A further upload ends the upload with the longest idle time, because
+nobody should have to find and cancel an abandoned upload near the deadline."""
 FINISH_LEASE = timedelta(seconds=60)
 """The time for creating a submission from an upload, in addition to the time for its bytes."""
 FINISHING_BYTES_A_SECOND = 4 << 20
@@ -120,7 +120,7 @@ def _earlier(acting: Acting, competition_id: int, wanted: UploadRequest) -> Uplo
 def _submission_under_key(
     session: Session, competition_id: int, wanted: UploadRequest, *, account: Account
 ) -> Submission | None:
-    """Return the submission of a direct upload with the same idempotency key; None if there is none."""
+    """Return the submission of a direct upload with the same idempotency key."""
     key = wanted.entry.idempotency_key
     if key is None:
         return None
@@ -139,7 +139,6 @@ def _end_idle(session: Session, competition_id: int, account: Account) -> None:
 
 
 def has_expired(upload: Upload, now: datetime) -> bool:
-    """Whether an incomplete upload has been idle for too long."""
     return upload.state == "receiving" and upload.completed_at is None and upload.expires_at <= now
 
 
@@ -164,7 +163,6 @@ def require_whole(upload: Upload) -> None:
 
 
 def require_not_refused(upload: Upload) -> None:
-    """Raise the error of a refused upload."""
     if upload.problem is not None:
         raise refusal_error(upload.problem)
 
@@ -176,19 +174,18 @@ def take_over(session: Session, upload: Upload, *, offset: int, adds: int | None
     declared length.
     """
     if upload.method != "tus":
-        raise Conflict("wrong-method", f"This upload uses another method: {upload.method}.")
+        raise Conflict("wrong-method", f"This upload uses the method {upload.method}, not tus.")
     if adds is not None and offset + adds > upload.length:
         raise too_long_error(upload.length)
     if upload.completed_at is not None and offset == upload.length:
         return  # a repeated last request: there is nothing to add
     if not rows.take_over(session, upload.id, offset=offset, writer=writer):
         received = upload.received
-        raise Conflict("wrong-offset", f"{received:,} bytes have arrived. Continue from there.", offset=received)
+        raise Conflict("wrong-offset", f"{received:,} bytes have arrived. Continue from that offset.", offset=received)
 
 
 def too_long_error(length: int) -> TooLarge:
-    """The error for more bytes than the declared ``length``."""
-    return TooLarge("too-long", f"The upload has more than the {length:,} announced bytes.", limit=length)
+    return TooLarge("too-long", f"The upload has more bytes than the {length:,} that were announced.", limit=length)
 
 
 def restart(session: Session, upload: Upload, *, writer: str) -> list[str]:
@@ -218,7 +215,7 @@ def claim_finish(session: Session, upload_id: str, *, now: datetime, lease: time
 
 
 def current_upload(session: Session, upload_id: str) -> Upload:
-    """Return the current row of an upload of any account; ``NotFound`` if there is none."""
+    """Return an upload of any account; ``NotFound`` if there is none."""
     upload = rows.upload_by_id(session, upload_id)
     if upload is None:
         raise NotFound("no-upload", "There is no such upload.")
@@ -253,7 +250,6 @@ def refuse(session: Session, upload: Upload, error: KennelError) -> bool:
 
 
 def expire(session: Session, now: datetime) -> int:
-    """End expired uploads and return their number."""
     return sum(
         rows.close_upload(session, upload.id, to="ended", idempotency_key=None)
         for upload in rows.expired(session, now, SWEEP_BATCH)
@@ -261,7 +257,7 @@ def expire(session: Session, now: datetime) -> int:
 
 
 def next_unfinished(session: Session, now: datetime, lease: timedelta = FINISH_LEASE) -> Upload | None:
-    """Return an unclaimed complete upload without a submission after the ``lease``; None if there is none."""
+    """Return an unclaimed complete upload without a submission after the ``lease``."""
     return rows.next_unfinished_upload(session, now - lease)
 
 
@@ -280,7 +276,6 @@ def orphaned_blobs(session: Session, keys: Sequence[str]) -> list[str]:
 
 
 def refusal_error(problem: dict[str, Any]) -> KennelError:
-    """The error that :func:`refuse` stored."""
     kind: type[KennelError] = getattr(errors, problem["kind"])
     return kind(problem["slug"], problem["message"], faults=problem["faults"])
 
@@ -299,7 +294,6 @@ def part_key(upload_id: str, start: int, writer: str, *, offset: int) -> str:
 
 
 def part_start(key: str) -> int:
-    """Return the ``start`` in a part's key."""
     return int(key.split(".")[1])
 
 

@@ -184,7 +184,7 @@ def _queue_state(
 
 
 def _mean_seconds(queue: str, waiting: Sequence[WaitingJobs], usual: UsualSeconds) -> float | None:
-    """Return the mean usual duration of a queue's waiting jobs; without any, the mean over its known tracks."""
+    """The mean over a queue's waiting jobs; without any, over its known tracks."""
     known = {track: seconds for (of, track), seconds in usual.items() if of == queue and seconds is not None}
     weights = Counter(dict.fromkeys(known, 0))
     for jobs in waiting:

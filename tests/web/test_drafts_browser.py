@@ -182,7 +182,7 @@ def test_a_draft_ends_with_its_submission_or_a_sign_out(browser: Browser, world:
         settings = f"{url}/competitions/kennels/settings"
         page.goto(settings)
         page.get_by_label("Title").fill("A new title")
-        page.get_by_label("Days of review").fill("9")
+        page.get_by_label("Review period in days").fill("9")
         page.on("dialog", lambda dialog: dialog.accept())
         page.goto(settings)
         expect(page.locator(".restored")).to_contain_text("Unsaved changes restored.")

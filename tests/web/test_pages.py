@@ -210,12 +210,12 @@ def test_the_viewers_team_is_marked_or_pinned(browse: Browse) -> None:
 def test_a_past_board_is_marked_and_links_back(browse: Browse) -> None:
     client = browse(SampleSite(board=view_samples.long_board(250)))
     page = document(client, f"{HERE}?as_of=2026-10-20T12:00")
-    assert page.one(class_="notice").text == "The board at 20 Oct 2026, 12:00 UTC. Show the current board"
+    assert page.one(class_="notice").text == "This is the board as of 20 Oct 2026, 12:00 UTC. Show the current board"
     assert page.one(class_="notice").one("a").attributes["href"] == f"{HERE}?track=public"
     assert page.one("input", id="as_of").attributes["value"] == "2026-10-20T12:00"
     following = page.one("a", rel="next").attributes["href"]
     assert "as_of=2026-10-20T12%3A00%3A00Z" in following
-    assert document(client, following).one(class_="notice").text.startswith("The board at")
+    assert document(client, following).one(class_="notice").text.startswith("This is the board as of")
     search = page.one("form", role="search")
     assert search.one("input", name="as_of").attributes["value"] == "2026-10-20T12:00:00Z"
     assert all("as_of=" in link.attributes["href"] for link in page.one("p", class_="data").all("a"))
@@ -243,19 +243,21 @@ def test_an_empty_board_says_what_to_do(browse: Browse) -> None:
 
 def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None:
     page = document(browse(SampleSite(board=view_samples.sample_board([], tau=None))))
-    assert "not chosen yet, so nothing is ranked" in page.one(id="penalised").text
+    assert "not chosen yet, so no entry is ranked" in page.one(id="penalised").text
 
 
 def test_the_page_shows_the_limits(browse: Browse) -> None:
     text = document(browse(SampleSite())).one("main").text
-    assert "10,000 PNG images, RGB, 8 bits, 64 × 64 pixels, with at most 16.4 kB of metadata (text, EXIF, XMP)" in text
-    assert "A team can submit 5 entries per UTC day, with at most 2 in progress" in text
-    assert "can finish within 15 minutes after it" in text
+    assert (
+        "10,000 PNG images (RGB, 8 bits, 64 × 64 pixels). Metadata (text, EXIF, XMP) can take at most 16.4 kB" in text
+    )
+    assert "A team can submit at most 5 entries per UTC day, with at most 2 in progress" in text
+    assert "can finish up to 15 minutes after it" in text
     free = view_samples.sample_board([], of=view_samples.sample_state(daily_limit=None, closes_at=None))
     text = document(browse(SampleSite(board=free))).one("main").text
     assert "any number of entries, with" in text
     assert "No closing date" in text
-    assert "started before the close" not in text
+    assert "started before the deadline" not in text
 
 
 def test_the_board_has_links_to_data_for_programs(browse: Browse) -> None:

@@ -77,7 +77,7 @@ def corrected_and_announced(competition: Competition) -> None:
     newest = [(notice["kind"], notice["body"]) for notice in competition.service.notices("eve")[:2]]
     assert newest[0][0] == "announcement"
     assert "The prize" in str(competition.service.http.get(competition.path).text)
-    assert ("change", "Noise has changed: prizes: $600 for place 1, before $500 for place 1.") in newest
+    assert ("change", "Noise has changed. Prizes: $600 for place 1 (previously $500 for place 1).") in newest
 
 
 def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def invite(
     slug: str, body: NewAllowlistEntries, acting: ActingOrganizer, settings: AppSettings, wanted: Paging
 ) -> AllowlistPage:
     """Invite people to enter. They get a notice, or a mail with a sign-up link if they have no account. People who are
-    already invited get nothing. The response lists all invited people. Organizers only."""
+    already invited are not notified again. The response lists all invited people. Organizers only."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     allowlist.invite_people(acting, state, body.who, new_secret=new_secret, site=settings.public_url)
     return _page(acting.session, state, wanted)
@@ -33,9 +33,8 @@ def invite(
 
 @router.delete("/{who}", status_code=204)
 def withdraw(slug: str, who: str, acting: ActingOrganizer) -> None:
-    """Remove a person from the allowlist by the handle or mail address of the invitation. Their entries stay.
-    Organizers
-    only."""
+    """Remove the handle or mail address of an invitation from the allowlist. The person's submissions stay.
+    Organizers only."""
     allowlist.withdraw(acting, competition_state.load_state(acting.session, slug, acting.now), who)
 
 

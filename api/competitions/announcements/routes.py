@@ -50,8 +50,8 @@ def index(slug: str, acting: ActingVisitor, wanted: Paging) -> AnnouncementPage:
 
 @router.post("", status_code=201)
 def announce(slug: str, body: NewAnnouncement, acting: ActingOrganizer) -> AnnouncementView:
-    """Publish an announcement on the competition's page and in its feed, and send it by notice, mail and webhook.
-    Organizers only."""
+    """Publish an announcement on the competition's page and in its feed, and notify all participants. They get it on
+    the site, by mail and by webhook. Organizers only."""
     state = load_state(acting.session, slug, acting.now)
     announcement = announcements.announce(acting, state, body.title, text=body.text)
     return AnnouncementView.model_validate(announcement)

@@ -1,4 +1,4 @@
-"""Citations of competitions and entries as BibTeX."""
+"""Citations of competitions and submissions as BibTeX."""
 
 from collections.abc import Mapping
 
@@ -35,7 +35,7 @@ def cite_competition(slug: str, acting: ActingVisitor, settings: AppSettings) ->
 
 @router.get("/submissions/{submission_id}/citation", response_class=Response, responses=BIBTEX)
 def cite_submission(submission_id: str, acting: ActingReader, settings: AppSettings) -> Response:
-    """Get a BibTeX entry for a scored entry, with the scores of its receipt. For its team and organizers."""
+    """Get a BibTeX entry for a scored submission, with the scores of its receipt. For its team and organizers."""
     receipt = receipts.build_receipt(acting, submission_id, issuer=settings.public_url)
     return Response(render_receipt_citation(receipt), media_type=MEDIA_TYPE)
 
@@ -50,7 +50,7 @@ def render_competition_citation(competition: Competition, site: str) -> str:
 def render_receipt_citation(receipt: Receipt) -> str:
     fields = {
         "author": f"{{{_escaped(receipt.team)}}}",
-        "title": f"Entry {_escaped(receipt.submission)} of {{{_escaped(receipt.title)}}}",
+        "title": f"Entry {_escaped(receipt.submission)} in {{{_escaped(receipt.title)}}}",
         "year": str(receipt.accepted_at.year),
         "url": f"{receipt.issuer}/competitions/{receipt.competition}",
         "note": _escaped(

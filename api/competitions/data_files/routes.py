@@ -37,7 +37,7 @@ router = ApiRouter(prefix="/competitions/{slug}/data", tags=["data files"])
 
 @router.get("")
 def index(slug: str, acting: ActingVisitor, wanted: Paging) -> DataFilePage:
-    """List the files of a competition, such as training images and a sample submission. For everybody who can see the
+    """List the files of a competition, such as training images and a sample submission. For anyone who can see the
     competition."""
     state = standings.visible_state(acting, slug)
     page = wanted.slice_all(state.files)
@@ -51,7 +51,7 @@ def show(slug: str, name: str, request: Request, acting: ActingReader, store: Bl
     return download(request, data_files.find_file(acting.session, state, name, account=acting.actor), store)
 
 
-@router.put("/{name}", openapi_extra=file_body("The file; leave it out with `source=train`.", is_required=False))
+@router.put("/{name}", openapi_extra=file_body("The file. Leave it out with `source=train`.", is_required=False))
 async def offer(
     slug: str,
     name: str,
@@ -65,8 +65,8 @@ async def offer(
         Literal["body", "train"], Query(description="`train` offers the attached training images.")
     ] = "body",
 ) -> DataFileView:
-    """Offer a file to participants. The request body is the file; with `source=train` it is empty, and the attached
-    training images are offered. The file replaces an earlier one with the same name."""
+    """Offer a file to participants. The request body is the file. To offer the attached training images, leave the body
+    empty and set `source=train`. The file replaces an earlier one with the same name."""
     data_files.require_name(name)
     if source == "train":
         return await run_in_threadpool(_offer_training, slug, name, begin, store=store, author=author, now=now)

@@ -52,7 +52,6 @@ def offer_role(slug: str, fields: FormFields, acting: ActingOrganizer, viewer: S
 
 @router.post("/people/{handle}/end")
 def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """End a person's role, or withdraw the offer."""
     with refusal_on(_people, acting, slug, viewer):
         competition_roles.end(acting, slug, handle)
     return see_other(
@@ -62,7 +61,6 @@ def end_role(slug: str, handle: str, fields: FormFields, acting: ActingOrganizer
 
 @router.api_route("/role", methods=["GET", "HEAD"])
 def show_own_role(slug: str, acting: ActingKnownViewer, viewer: KnownViewer, done: str = "") -> Response:
-    """The viewer's role or offered role."""
     return _own_role(acting, slug, viewer, done=DONE_MESSAGES.get(done))
 
 

@@ -23,8 +23,8 @@ def index(slug: str, acting: ActingOrganizer, wanted: Paging) -> RolePage:
 
 @router.put("/roles/{handle}")
 def offer(slug: str, handle: str, body: OfferedRole, acting: ActingOrganizer) -> RoleView:
-    """Offer a person a role or a different role. They get a notice, and the role once they accept. The request fails
-    with 409 if the person has been in a team of the competition. Organizers only."""
+    """Offer a person a role, or a different role. They are notified, and get the role when they accept it. The request
+    fails with 409 if the person has been in a team of the competition. Organizers only."""
     state = load_state(acting.session, slug, acting.now)
     return _view(slug, competition_roles.offer(acting, state, handle, role=body.role))
 
@@ -44,8 +44,8 @@ def show_own(slug: str, acting: ActingReader) -> RoleView:
 
 @router.put("/role")
 def accept(slug: str, acting: ActingSubmitter) -> RoleView:
-    """Accept the role that you are offered. You can then see private scores and the code of others, and can never enter
-    this competition."""
+    """Accept the role that you are offered. You can then see private scores and the code of all teams, and can never
+    enter this competition."""
     return _view(slug, competition_roles.accept(acting, slug))
 
 

@@ -22,10 +22,10 @@ INTEGER = re.compile(r"(-?[0-9]{1,9})(\.0*)?")
 FLAGS = {"yes": True, "no": False}
 Kind = Literal["text", "area", "time", "number", "flag", "extractor", "prizes"]
 HINTS = {
-    "slug": "The name in addresses and commands: lower-case letters, digits and single hyphens.",
-    "daily_limit": "Per team; empty for no limit.",
+    "slug": "The name in URLs and commands. Use lower-case letters, digits and single hyphens.",
+    "daily_limit": "Per team. Leave empty for no limit.",
     "public.extractor": "The extractor of the public scores.",
-    "private.extractor": "The extractor of the deciding scores. Only organizers can see it until a board is published.",
+    "private.extractor": "The extractor of the final scores. Only organizers can see it until a board is published.",
 }
 """Replacements for descriptions of the specification that do not fit a form."""
 CONSTRAINTS = {"minimum": "min", "maximum": "max", "maxLength": "maxlength", "pattern": "pattern"}
@@ -36,7 +36,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True)
 class FormField:
-    """``fixed`` says why the field can't change any more; ``later`` how it may change once the competition is open."""
+    """``fixed``: why the field can no longer change. ``later``: when it can change after the competition opens."""
 
     name: str
     label: str
@@ -59,20 +59,20 @@ PARTS: Mapping[str, Sequence[Declared]] = {
         ("rules", "Rules", "area"),
     ),
     "Dates": (
-        ("opens_at", "Opens", "time"),
+        ("opens_at", "Opening time", "time"),
         ("team_merge_deadline", "Team merge deadline", "time"),
-        ("closes_at", "Closes", "time"),
+        ("closes_at", "Deadline for entries", "time"),
         ("upload_grace_seconds", "Grace period for uploads in seconds", "number"),
-        ("review_days", "Days of review", "number"),
-        ("appeal_days", "Days of appeal", "number"),
+        ("review_days", "Review period in days", "number"),
+        ("appeal_days", "Appeal period in days", "number"),
     ),
-    "Entering": (
+    "Participation": (
         ("invitation_only", "By invitation only", "flag"),
         ("max_team_size", "Members per team", "number"),
         ("daily_limit", "Entries per UTC day", "number"),
         ("pending_limit", "Entries in progress", "number"),
         ("rejected_limit", "Rejected uploads per UTC day", "number"),
-        ("late_submissions", "Entries after the close", "flag"),
+        ("late_submissions", "Late entries", "flag"),
     ),
     "Ranking and prizes": (
         ("final_picks", "Final picks per team", "number"),
@@ -84,7 +84,7 @@ PARTS: Mapping[str, Sequence[Declared]] = {
     "Images and scoring": (
         ("image_count", "Images per entry", "number"),
         ("image_size", "Width and height in pixels", "number"),
-        ("score_decimals", "Decimals of a score", "number"),
+        ("score_decimals", "Score decimals", "number"),
         ("public.extractor", "Public extractor", "extractor"),
         ("private.extractor", "Private extractor", "extractor"),
     ),

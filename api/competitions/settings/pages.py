@@ -46,13 +46,12 @@ from scorer.lifecycle import Phase
 router = Router(prefix="/competitions/{slug}/settings", include_in_schema=False)
 DONE_MESSAGES = {
     "changed": "Settings saved.",
-    "created": "Draft created. The competition opens at the time that you set.",
+    "created": "Draft created. Set an opening time to open the competition.",
 }
 
 
 @router.api_route("", methods=["GET", "HEAD"])
 def show_settings(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: str = "") -> Response:
-    """The form, with the fixed fields and the reasons."""
     return _page(acting.session, slug, viewer, now=acting.now, done=DONE_MESSAGES.get(done))
 
 
@@ -73,7 +72,6 @@ def change_settings(
 def delete_draft(
     slug: str, fields: FormFields, begin: Transactions, author: Organizer, viewer: SignedIn, now: Now
 ) -> Response:
-    """Delete a draft if the form has its slug."""
     with refusal_on(in_transaction(begin, _page), slug, viewer, now=now, place="delete"), begin() as session:
         if text(fields, "confirm").strip() != slug:
             raise Invalid("not-confirmed", f"The slug does not match. To delete the draft, type {slug}.")
@@ -135,7 +133,6 @@ def show_form(session: DbSession, author: CompetitionCreator, viewer: SignedIn) 
 def create_competition(
     fields: FormFields, begin: Transactions, author: CompetitionCreator, viewer: SignedIn, now: Now
 ) -> Response:
-    """Create the draft and continue with its settings."""
     typed = {name: typed_in(fields, name) for name, _, _ in FORM}
     with refusal_on(in_transaction(begin, _new_page), viewer, typed), begin() as session:
         spec = parsed(CompetitionSpec, typed)

@@ -1,4 +1,4 @@
-"""Receipts with the signed scores of an entry, and the public keys to verify them."""
+"""Receipts with the signed scores of a submission, and the public keys to verify them."""
 
 from typing import Literal
 
@@ -40,8 +40,8 @@ well_known = Router(tags=["results"])
 
 @router.get("/submissions/{submission_id}/receipt")
 def show(submission_id: str, acting: ActingReader, settings: AppSettings) -> SignedReceiptView:
-    """Get a signed receipt of the entry's scores that you can show to anybody. It has the measurements, their
-    provenance, and the current rank. It includes private scores once they are published. For the entry's team and
+    """Get a signed receipt of a submission's scores, which you can show to anybody. It has the measurements, their
+    provenance and the current rank. It includes private scores after they are published. For the submission's team and
     organizers."""
     receipt = receipts.build_receipt(acting, submission_id, issuer=settings.public_url)
     jws = receipts.sign(acting.session, TypeAdapter(Receipt).dump_json(receipt), now=acting.now)
@@ -50,5 +50,5 @@ def show(submission_id: str, acting: ActingReader, settings: AppSettings) -> Sig
 
 @well_known.get("/.well-known/kennel-keys.json")
 def keys(session: DbSession, viewer: CurrentViewer) -> KeySetView:
-    """Get the public keys that verify receipts, as a JWK set. It keeps keys that no longer sign."""
+    """Get the public keys that verify receipts, as a JWK set. It includes keys that are no longer used for signing."""
     return KeySetView(keys=[PublicKeyView.model_validate(key) for key in receipts.public_keys(session)])

@@ -3,7 +3,6 @@
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
-from sqlalchemy.orm import Session
 
 from api.http.dependencies import (
     ActingSignedIn,
@@ -27,7 +26,6 @@ from api.submissions.uploads.views import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 from scorer.acting import Acting
 from scorer.competitions import rules
 from scorer.competitions.competition_state import grace_end, takes_late, visible_state
-from scorer.db.tables import Submission
 from scorer.errors import Invalid, KennelError
 from scorer.lifecycle import Phase
 from scorer.settings import Settings
@@ -40,7 +38,6 @@ router = Router(include_in_schema=False)
 
 @router.api_route("/competitions/{slug}/submit", methods=["GET", "HEAD"])
 def show_submit_form(slug: str, acting: ActingSignedIn, settings: AppSettings, viewer: SignedIn) -> Response:
-    """The form, or the reason why you can't upload at the moment."""
     return _page(acting, settings, slug, viewer=viewer)
 
 
@@ -95,7 +92,6 @@ async def submit_zip(
     settings: AppSettings,
     viewer: Uploader,
 ) -> Response:
-    """Accept the plain form and stream its zip into the blob store."""
     note = ""
     try:
         async with page_form(request, viewer.account.id, max_bytes=settings.max_upload_bytes) as form:
@@ -103,7 +99,12 @@ async def submit_zip(
             entry = _parse_entry(form.file_name, note)
             upload = ZipUpload(begin, store, settings)
             submission_id = await upload.submit(
-                slug, entry, viewer.account, chunks=form.chunks, declared=None, build_view=_submission_id
+                slug,
+                entry,
+                viewer.account,
+                chunks=form.chunks,
+                declared=None,
+                build_view=lambda _, submission: submission.id,
             )
     except KennelError as error:
         return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer=viewer, error=error, note=note)
@@ -114,10 +115,6 @@ def _parse_entry(file_name: str, note: str) -> NewSubmission:
     if len(note) > MAX_NOTE_LENGTH:
         raise Invalid("too-long", f"The note has {len(note):,} characters; the limit is {MAX_NOTE_LENGTH:,}.")
     return NewSubmission(file_name[-MAX_NAME_LENGTH:], note)
-
-
-def _submission_id(_: Session, submission: Submission) -> str:
-    return submission.id
 
 
 def _page_with_error(

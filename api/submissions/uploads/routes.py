@@ -71,7 +71,7 @@ async def read_requested_upload(
     if tus.is_tus_request(request):
         tus.require_offered_extensions(request)
         if upload_length is None:
-            raise tus.TusError(400, "no-length", "Send the number of bytes in the header Upload-Length.")
+            raise tus.TusError(400, "no-length", "The header Upload-Length is missing. Send the number of bytes in it.")
         metadata = tus.parse_metadata(upload_metadata)
         entry = NewSubmission(
             metadata.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
@@ -110,7 +110,8 @@ def create(
     response: Response,
 ) -> UploadView | Response:
     """Begin an upload with tus headers or JSON. The response to JSON has the address to send the bytes to. The request
-    fails with every error that can be found without the bytes. The same `Idempotency-Key` gives the same upload."""
+    fails with every error that can be found without the bytes. A request with the same `Idempotency-Key` returns the
+    same upload."""
     upload = begin_upload(acting, slug, wanted, settings=settings)
     headers = {"Location": build_upload_path(upload)}
     if tus.is_tus_request(request):
@@ -121,7 +122,7 @@ def create(
 
 @resumable.get("/competitions/{slug}/uploads")
 def list_uploads(slug: str, acting: ActingSubmitter, store: BlobStore, wanted: Paging) -> UploadPage:
-    """List your uploads that can still become entries. After a reload, the upload page resumes them."""
+    """List your uploads that can still become submissions."""
     state = visible_state(acting, slug)
     page = wanted.slice_all(uploads.list_open_uploads(acting, state))
     return UploadPage(
@@ -163,10 +164,12 @@ async def append(
     upload_checksum: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """Append bytes (tus). The newest request wins: an older request that was interrupted fails with 409. The last byte
-    creates the submission, with its id in the header `Kennel-Submission`."""
+    creates the submission. The response has its ID in the header `Kennel-Submission`."""
     tus.require_patch_body(request)
     if upload_offset is None:
-        raise tus.TusError(400, "no-offset", "Send the position of the bytes in the header Upload-Offset.")
+        raise tus.TusError(
+            400, "no-offset", "The header Upload-Offset is missing. Send the position of the first byte in it."
+        )
     checksum = tus.parse_checksum(upload_checksum)
     writer = secrets.token_hex(8)
     adds = declared_bytes(request)
@@ -207,7 +210,7 @@ async def complete(
     settings: AppSettings,
     account: Submitter,
 ) -> UploadView:
-    """Create the submission of a complete upload. Required after a PUT; has no effect after tus."""
+    """Create the submission from a complete upload. This is required after a PUT and has no effect after tus."""
     await run_in_threadpool(_complete, begin, store, upload_id, account=account)
     return upload_view(
         await finalise_upload(joins, begin, store, settings=settings, upload_id=upload_id), store, utc_now()
@@ -226,7 +229,7 @@ def _complete(begin: Transaction, store: Blobs, upload_id: str, *, account: Acco
 
 @resumable.put("/uploads/{upload_id}/note")
 def change_note(upload_id: str, body: UploadNote, acting: ActingSubmitter, store: BlobStore) -> UploadView:
-    """Change the note of an upload in progress. Received bytes stay."""
+    """Change the note of an upload in progress. The received bytes are kept."""
     upload = uploads.find_upload(acting, upload_id)
     uploads.change_note(acting.session, upload, body.note)
     return upload_view(uploads.current_upload(acting.session, upload_id), store, acting.now)

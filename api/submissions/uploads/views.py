@@ -14,7 +14,7 @@ MAX_NOTE_LENGTH, MAX_NAME_LENGTH = 2000, 200
 
 
 class NewUpload(Request):
-    """The announcement of an upload."""
+    """An upload to begin."""
 
     length: int = Field(ge=1, le=2**62, description="The size of the zip in bytes.")
     file_name: str = Field("submission.zip", max_length=MAX_NAME_LENGTH)
@@ -39,7 +39,7 @@ class UploadNote(Request):
 
 
 class UploadProblem(BaseModel):
-    """Why an upload was finally refused."""
+    """The reason why an upload was refused permanently."""
 
     type: str
     title: str
@@ -59,11 +59,11 @@ class UploadView(RecordView):
     state: Literal["receiving", "finishing", "done", "refused"]
     file_name: str
     note: str
-    described: str = Field(description="The tus header `Upload-Metadata` from the client.")
+    described: str = Field(description="The tus header `Upload-Metadata`, as the client sent it.")
     length: int
     offset: int = Field(description="The number of stored bytes.")
     expires_at: datetime
-    submission: str | None = Field(description="The id of the resulting submission.")
+    submission: str | None = Field(description="The ID of the resulting submission.")
     problem: UploadProblem | None
 
 

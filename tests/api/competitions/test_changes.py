@@ -81,8 +81,8 @@ def test_a_change_is_logged_and_notifies_teams_and_rule_acceptors(service: Servi
     answer = change(service, slug, prizes=prizes, rules="Be kind.", daily_limit=7, title="Dogs", description="Quiet.")
     assert answer.status_code == 200, answer.text
     notice = ("change", (
-        "Dogs has changed: new rules (please read and accept them before your next entry); entries of a team per UTC"
-        " day: 7 (before: any number); prizes: $5,000 for place 1 (before: $50 for place 1)."
+        "Dogs has changed. The rules have changed. Please read and accept them before your next entry. Entries per team"
+        " and UTC day: 7 (previously unlimited). Prizes: $5,000 for place 1 (previously $50 for place 1)."
     ))  # fmt: skip
     assert [notices(service, who) for who in ("ada", "bob", "eve")] == [
         [notice, *before[0]],
@@ -112,7 +112,7 @@ def test_a_change_keeps_medals_that_it_does_not_name(service: Service) -> None:
     assert change(service, slug, medals={"gold": 0}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 3}
     assert change(service, slug, medals={"bronze": 9}).json()["medals"] == {"gold": 0, "silver": 2, "bronze": 9}
     expected = (
-        "A competition has changed: medals: gold to place 0, silver to place 2, bronze to place 9 (before: gold to"
+        "A competition has changed. Medals: no gold, silver up to place 2, bronze up to place 9 (previously no gold, "
     )
     assert notices(service, "ada")[0][1].startswith(expected)
     assert change(service, slug, medals={}).status_code == 200
@@ -126,11 +126,11 @@ def test_a_changed_epsilon_is_announced(service: Service) -> None:
     assert change(service, slug, public={"extractor": "tiny", "epsilon": 1e-6}).status_code == 200
     both = {"extractor": "efficientnet_lite0", "epsilon": 1e-15}
     assert change(service, slug, public=both).status_code == 200
-    start = "A competition has changed: "
-    extractor = "extractor of the public score: efficientnet_lite0@1 (before: tiny@1)"
+    start = "A competition has changed. "
+    extractor = "Extractor of the public score: efficientnet_lite0@1 (previously tiny@1)."
     assert [body for _, body in notices(service, "bob")][:2] == [
-        f"{start}{extractor}; epsilon of the public score: 1e-15 (before: 1e-06).",
-        f"{start}epsilon of the public score: 1e-06 (before: 1e-15).",
+        f"{start}{extractor} Epsilon of the public score: 1e-15 (previously 1e-06).",
+        f"{start}Epsilon of the public score: 1e-06 (previously 1e-15).",
     ]
 
 
@@ -150,10 +150,10 @@ def test_a_change_of_fixed_fields_is_refused_with_all_reasons(service: Service) 
     )
     problem = refused(answer, 409, "fixed-by-now")
     assert problem["faults"] == [
-        "image_size: The competition is not a draft any more.",
-        "opens_at: Teams have entered.",
-        "final_picks: A team has picked 2.",
-        "public: Entries are scored or in progress.",
+        "image_size: The competition is no longer a draft.",
+        "opens_at: Teams have submitted entries.",
+        "final_picks: A team has picked 2 entries.",
+        "public: Some entries are scored or in progress.",
     ]
     assert service.call(None, "GET", f"/competitions/{slug}").json()["title"] == "A competition"
     refused(service.call("organizer", "DELETE", f"/competitions/{slug}"), 409, "not-a-draft")

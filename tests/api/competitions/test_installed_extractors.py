@@ -62,7 +62,7 @@ def test_an_extractor_must_be_named_unless_the_default_is_installed(
         report(service, "tiny", *installed)
     problem = refused(create(service, "dogs"), 422, "extractor-not-named")
     track = "private" if installed else "public"
-    assert problem["title"].startswith(f"Name the extractor of the {track} track: ")
+    assert problem["title"].startswith(f"Name the extractor of the {track} track, ")
     assert f"Installed: {listed}. " in problem["title"]
     assert all(command in problem["title"] for command in COMMANDS)
 
@@ -92,7 +92,7 @@ def test_open_points_name_missing_weights(service: Service) -> None:
     named = {"public": {"extractor": "tiny"}, "private": {"extractor": "dinov2"}}
     missing = create(service, "dinov2-dogs", **named).json()["missing"]
     fault = (
-        "no running worker has the weights of dinov2: the operator can install them with "
+        "no running worker has the weights of dinov2; the operator can install them with "
         f"`{find_extractor('dinov2').installation}` on the machine of scorer@here"
     )
     assert [point for point in missing if "weights" in point] == [missing[-1]]

@@ -267,7 +267,7 @@ def test_a_decision_after_a_withdrawal_can_be_appealed(service: Service) -> None
     assert "Publish the final board" in walk.organizers_page("/publication")
     assert rule(walk.arena, walk.entries["eve"], "disqualify").status_code == 201
     newest = service.call("eve", "GET", "/notices").json()["notices"][0]
-    assert newest["body"].endswith("on the page of the entry after the provisional board is published.")
+    assert newest["body"].endswith("on the entry's page, after the provisional board is published.")
     assert appeals in walk.open_points()
     page = walk.organizers_page("/publication")
     assert "Publish the provisional board" in page
@@ -323,8 +323,8 @@ def test_a_team_that_a_late_threshold_penalises_is_notified(walk: Walk) -> None:
     assert retune(walk.arena, "private", 0.6).status_code == 201
     assert (penalty_notices(walk, "ada"), penalty_notices(walk, "bob")) == ([], []), "both were already penalised"
     (notice,) = penalty_notices(walk, "eve")
-    assert "now penalises more entries of your team" in notice["body"]
-    assert "can submit one rebuttal" in notice["body"]
+    assert "now penalises more of your team's entries" in notice["body"]
+    assert "can appeal once per entry, on the entry's page, until" in notice["body"]
     assert_until(notice["body"], in_a_week())
     assert_until(mailed(walk, "eve")[0], in_a_week())
     assert notice["link"].endswith("/entries")
@@ -348,7 +348,7 @@ def test_the_notice_of_a_late_disqualification_has_the_deadline(walk: Walk) -> N
     assert_until(notice["body"], in_a_week())
     assert_until(mailed(walk, "eve")[0], in_a_week())
     assert rule(walk.arena, walk.entries["eve"], "waive").status_code == 201
-    assert "rebuttal" not in penalty_notices(walk, "eve")[0]["body"], "there are no grounds for an appeal"
+    assert "can appeal" not in penalty_notices(walk, "eve")[0]["body"], "there are no grounds for an appeal"
     teams = walk.service.call("organizer", "GET", f"{walk.path}/teams").json()["teams"]
     bob = next(team["id"] for team in teams if team["name"].lower() == "bob")
     body = {"kind": "disqualify", "reason": "Copied."}

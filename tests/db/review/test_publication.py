@@ -477,7 +477,7 @@ def test_a_deadline_that_moves_gives_all_participants_a_notice(session: Session,
     assert closes_at is not None
     change(Acting(session, author, now), slug, CompetitionChanges(title="Dogs!", closes_at=closes_at))
     assert notifications.notices_page(session, member.id, limit=9) == []
-    for days, subject in ((2, "Dogs! has more time"), (-2, "Dogs! closes earlier")):
+    for days, subject in ((2, "Dogs! has a later deadline"), (-2, "Dogs! has an earlier deadline")):
         moved = closes_at + timedelta(days=days)
         change(Acting(session, author, now), slug, CompetitionChanges(closes_at=moved))
         newest = notifications.notices_page(session, member.id, limit=9)[0]

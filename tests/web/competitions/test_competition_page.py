@@ -36,13 +36,13 @@ def test_prizes_dates_and_limits_are_public(browser: Browser, zone: str) -> None
     with app() as site, serve(site) as url, visit(browser, url + HERE, timezone_id=zone) as tab:
         page = tab.page
         expect(page.locator(".prizes div")).to_have_text(["Place 1$5,000", "Place 2$1,000"])
-        expect(page.get_by_text("Gold to place 3, bronze to place 9.")).to_be_visible()
+        expect(page.get_by_text("Gold up to place 3, bronze up to place 9.")).to_be_visible()
         timeline = page.locator("section", has=page.get_by_role("heading", name="Timeline"))
         for text, local in zip(UTC_TIMES, LOCAL_TIMES[zone], strict=True):
             expect(timeline).to_contain_text(text + local)
         expect(timeline.get_by_text(f"times in brackets are in {zone}")).to_have_count(int(zone != "UTC"))
         expect(page.get_by_text("A team has at most 4 members.")).to_be_visible()
-        expect(page.get_by_text("picks up to 2 entries")).to_be_visible()
+        expect(page.get_by_text("A team can pick up to 2 entries")).to_be_visible()
         expect(page.get_by_role("heading", name="Decisions")).to_be_visible()
         take_pictures(page, "competition-expectations")
         page.set_viewport_size({"width": PHONE, "height": 800})
@@ -72,7 +72,7 @@ def test_downloads_need_a_sign_in_and_accepted_rules() -> None:
     assert [item.one("b").text for item in visitor.all("li")] == ["sample_submission.zip", "train.zip"]
     assert "98.3 MB" in visitor.all("li")[0].text
     assert f"{1:064x}" in visitor.all("li")[0].text
-    assert "Sign in to download." in visitor.text
+    assert "Sign in to download the files." in visitor.text
     reading, _ = files_section(SampleSite(files=FILES, account=ADA))
     assert "To download, accept the rules." in reading.text
     assert [link.attributes["href"] for link in reading.all("a")] == ["#rules"]

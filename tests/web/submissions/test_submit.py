@@ -94,10 +94,10 @@ def test_only_invited_people_get_links_to_enter(service: Service) -> None:
     headers = {**HTML, "Cookie": f"kennel={cookie}"}
     board = f"/competitions/{slug}"
     page = service.http.get(board, headers=headers).text
-    assert "Only people with an invitation from the organizers can enter" in page
+    assert "Only people invited by the organizers can enter" in page
     assert f"{board}/submit" not in page
     assert "Accept the rules</button>" not in page
-    assert "by invitation, and you are not invited" in service.http.get(f"{board}/submit", headers=headers).text
+    assert "by invitation only, and you are not invited" in service.http.get(f"{board}/submit", headers=headers).text
     assert "By invitation" in service.http.get("/", headers=headers).text
     etag = service.http.get(board, headers=headers).headers["etag"]
     invited = service.call("organizer", "POST", f"{board}/allowlist", json={"who": ["ada"]})
@@ -236,7 +236,9 @@ def test_a_browser_resumes_after_cuts_and_a_reload_in_the_grace_period(
             if forgets:
                 page.evaluate("localStorage.clear(); sessionStorage.clear()")
             page.reload()
-            expect(page.get_by_text("You can still finish uploads that you started earlier")).to_be_visible()
+            expect(
+                page.get_by_text("To finish an upload that you started earlier, choose the same file.")
+            ).to_be_visible()
             expect(page.locator(".unfinished")).to_contain_text("from a browser")
             take_pictures(page, "submit-grace")
             expect(page.locator("#note")).to_have_value("" if forgets else "from a browser")
