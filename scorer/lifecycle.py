@@ -159,7 +159,7 @@ def phase_at(now: datetime, *, opens_at: datetime | None, closes_at: datetime | 
 
 
 def is_late(closes_at: datetime, grace: timedelta, *, begun: datetime, complete: datetime) -> bool:
-    """Whether an upload missed the close: it began at or after the close, or missed the grace period."""
+    """Whether an upload missed the deadline: it began at or after it, or missed the grace period."""
     return begun >= closes_at or complete >= closes_at + grace
 
 

@@ -184,5 +184,5 @@ def deadline(state: CompetitionState, now: datetime) -> Deadline:
         )
     if closes is None:
         return Deadline("No closing date", None)
-    # The phase does not show whether the close has passed: an organizer may publish the final board earlier.
+    # The phase does not show whether the deadline has passed: an organizer may publish the final board earlier.
     return Deadline(f"Closes {until(closes, now)}" if now < closes else f"Closed {ago(closes, now)}", closes)

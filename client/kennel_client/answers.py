@@ -242,7 +242,7 @@ class ChecklistView(TypedDict):
 
 
 class CodeRequestView(TypedDict):
-    """A request for the code of an entry."""
+    """A request for the code of a submission."""
 
     until: str
     text: str
@@ -299,7 +299,7 @@ class TrackSpec(TypedDict):
 
 
 class CompetitionChanges(TypedDict):
-    """Changes to a competition. Fields that are left out keep their values. In a draft every field may change, later
+    """Changes to a competition. Fields that are left out keep their values. In a draft every field can change, later
     those that :mod:`scorer.competitions.change_rules` allows."""
 
     slug: NotRequired[str]
@@ -880,7 +880,7 @@ class CodeView(TypedDict):
 
 
 class ClosestPairView(TypedDict):
-    """An image of an entry and its nearest reference image."""
+    """An image of a submission and its nearest reference image."""
 
     image: int
     reference: int
@@ -889,7 +889,7 @@ class ClosestPairView(TypedDict):
 
 
 class MeasurementView(TypedDict):
-    """A measurement with the penalty of the current threshold. ``mifid`` is null for a copy."""
+    """A measurement with the penalty from the current threshold. `mifid` is null for a copy."""
 
     track: Literal["public", "private"]
     fid: float

@@ -51,7 +51,7 @@ class Quota:
 def load_quota(session: Session, state: CompetitionState, account: Account, *, now: datetime) -> Quota:
     """Return the quota of an account's team; an account without a team has used nothing.
 
-    After the close it is the quota for late submissions, if the competition accepts them.
+    After the deadline it is the quota for late submissions, if the competition accepts them.
     """
     team = members.load_team(session, state.competition.id, account.id)
     late = takes_late(state, now)
@@ -83,7 +83,7 @@ def _while_open(state: CompetitionState, moment: datetime | None) -> datetime | 
 def require_quota(session: Session, competition: Competition, team: Team, *, now: datetime, late: bool = False) -> None:
     """``TooMany`` if the team has reached a limit. The check holds while the caller holds the team's lock.
 
-    ``late``: for submissions after the close, which count separately.
+    ``late``: for submissions after the deadline, which count separately.
     """
     refusal = find_refusal(competition, members.load_usage(session, team.id, now, late=late))
     if refusal is None:
