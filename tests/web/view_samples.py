@@ -16,7 +16,7 @@ from api.http import dependencies
 from api.http.response_cache import ResponseCache
 from api.main import routers
 from scorer.accounts.api_tokens import SCOPES
-from scorer.accounts.roles import is_organizer
+from scorer.accounts.roles import is_organizer, is_reviewer
 from scorer.acting import Acting
 from scorer.competitions import competition_roles, competition_state, rules
 from scorer.competitions.competition_state import CompetitionState
@@ -296,7 +296,11 @@ class SampleSite:
         return [self.board.state, *(board.state for board in self.boards.values())]
 
     def _shown_competitions(self, acting: Acting[Account | None]) -> list[Competition]:
-        return [state.competition for state in self._states() if competition_state._is_visible(state, acting.actor)]
+        return [
+            state.competition
+            for state in self._states()
+            if state.phase is not Phase.DRAFT or is_reviewer(acting.actor, state.competition.id)
+        ]
 
     def _select_states(self, _: object, ids: Collection[int], _now: datetime) -> list[CompetitionState]:
         return [state for state in self._states() if state.competition.id in ids]
