@@ -9,13 +9,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from api.http.dependencies import (
-    ActingVisitor,
-    AppResponseCache,
-    CurrentViewer,
-    DbSession,
-    Viewer,
-)
+from api.http.dependencies import ActingVisitor, AppResponseCache, CurrentViewer, DbSession, Viewer
 from api.http.etags import compute_etag, is_known
 from api.http.request_charges import charge_past_board
 from api.http.routing import Router

@@ -33,7 +33,7 @@ def find_board_state(
     track = visible_track(state, kind, account)
     _require_visible_then(session, state, kind, account=account, as_of=as_of)
     if late and kind != "public":
-        raise Invalid("late-is-public", "Late entries are scored on the public track only. Ask for the public board.")
+        raise Invalid("late-is-public", "Late entries are scored on the public track only. Request the public board.")
     awards = state.awards_on(kind)
     if as_of is not None:
         awards = _awards_then(session, state, kind, as_of=as_of)
@@ -50,7 +50,7 @@ def _awards_then(session: Session, state: CompetitionState, kind: TrackKind, *, 
 def require_past(as_of: datetime | None, now: datetime) -> None:
     """``Invalid`` (``not-yet``) for a moment in the future."""
     if as_of is not None and as_of > now:
-        raise Invalid("not-yet", "The moment is in the future. Choose a past one.")
+        raise Invalid("not-yet", "The requested time is in the future. Choose a past time.")
 
 
 def _require_visible_then(
@@ -60,5 +60,5 @@ def _require_visible_then(
         return
     if not is_published(session, state.competition.id, as_of):
         raise Forbidden(
-            "not-published-then", "The private board was not published at that moment. Choose a moment at which it was."
+            "not-published-then", "The private board was not published at that time. Choose a time at which it was."
         )

@@ -42,7 +42,7 @@ NO_AWARDS = Awards({})
 
 def board_awards(awards: Awards, kind: TrackKind, phase: Phase) -> Awards:
     """The awards on a board. The private board decides and has medals and prizes. The public board has provisional
-    medals while the competition is open, and nothing after the close."""
+    medals while the competition is open, and nothing after the deadline."""
     if kind == "private":
         return awards
     return Awards(awards.medals) if phase in {Phase.DRAFT, Phase.OPEN} else NO_AWARDS
