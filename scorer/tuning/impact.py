@@ -34,10 +34,10 @@ class AwardMove(NamedTuple):
 
 @dataclass(frozen=True)
 class ReviewWorkload:
-    """How many entries must be reviewed until every medal place has an entry that is not labelled as memorising.
+    """How many submissions must be reviewed until every winning place has one that is not labelled as memorising.
 
-    Entries known to memorise are skipped, because they will lose their place; the next best entry counts. An undecided
-    entry may still turn out to memorise, so `open` is a lower bound.
+    Submissions known to memorise are skipped, because they will lose their rank; the next best one counts instead. An
+    undecided submission may still turn out to memorise, so `open` is a lower bound.
     """
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
@@ -45,7 +45,7 @@ class ReviewWorkload:
     places: int
     """Places that win a medal or a prize and can be filled."""
     looked: int
-    """Entries from rank 1 down to the entry that fills the last place."""
+    """Submissions to go through, starting at rank 1, until these places are filled."""
     open: int
     """How many of these have no decided label. At least this many reviews are left."""
 
@@ -149,7 +149,7 @@ LISTED = 100
 
 @dataclass(frozen=True)
 class PenaltyChange:
-    """An entry that becomes penalised or freed, or is near tau."""
+    """A submission that is newly penalised, no longer penalised, or close to tau."""
 
     submission_id: str
     team: str
@@ -159,7 +159,7 @@ class PenaltyChange:
 
 @dataclass(frozen=True)
 class AwardChange:
-    """A team with a change of medal (`gold`, `silver`, `bronze`) or prize (its amount); null means no award."""
+    """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null means none."""
 
     team: str
     before: str | None

@@ -210,7 +210,7 @@ def undo(
     _require_newest(thresholds[0] if thresholds else None, after)
     effective = effective_thresholds(thresholds)
     if len(effective) < 2:
-        raise Conflict("nothing-to-undo", "The track has no earlier tau to go back to.")
+        raise Conflict("nothing-to-undo", "The track has no earlier tau to restore.")
     target, undone = effective[-2], effective[-1]
     request = TuningRequest("manual", tau=target.tau, reason=reason, after=thresholds[0].id)
     restored = target.choice | {"restores": target.id, "undoes": undone.id}
@@ -259,7 +259,7 @@ def _threshold_row(
 
 def _require_newest(current: Threshold | None, after: int | None) -> None:
     if after is not None and (0 if current is None else current.id) != after:
-        raise Conflict("tau-has-moved", "Somebody has chosen another tau in the meantime. Look at the board again.")
+        raise Conflict("tau-has-moved", "Another tau has been chosen in the meantime. Check it, then try again.")
 
 
 def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> None:
@@ -269,7 +269,7 @@ def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> No
     lock_unless_final(session, entries.state.competition)
     if tuning.lock_track(session, threshold.track_id) != kind:
         raise Conflict(
-            "track-replaced", "The track has been given another extractor in the meantime. Look at the board again."
+            "track-replaced", "The track's extractor has been changed in the meantime. Check its tau, then try again."
         )
     _require_newest(tuning.newest_threshold(session, threshold.track_id), 0 if former is None else former.id)
     session.add(threshold)
