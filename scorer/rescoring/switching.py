@@ -29,8 +29,8 @@ from scorer.rescoring.campaigns import CampaignAct, add_act
 from scorer.rescoring.requirements import require_possible
 
 HAPPENED = {
-    "switch": "Entries have been measured again and the new measurements count",
-    "undo": "The new measurements of entries no longer count and the earlier ones count again",
+    "switch": "Entries have been measured again, and the new measurements now count",
+    "undo": "The new measurements of entries no longer count, and the earlier ones count again",
 }
 """What teams are notified of, for a switch and its undo."""
 
