@@ -149,7 +149,7 @@ def list_versions(
     after: Annotated[int, Query(ge=0, le=10**9, description="Skip this many moves.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> BoardVersionsView:
-    """List all publications and withdrawals of the private board, and the teams whose rank the latest one changed."""
+    """List all publications and withdrawals of the private board, and the rank changes of the latest one."""
     charge_past_board(request, acting.actor)
     state = standings.visible_state(acting, slug)
     page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=limit)

@@ -40,7 +40,11 @@ class CampaignDecision(Request):
     decision: CampaignAct
     reason: str = Field(min_length=1, max_length=2000)
     tau: float | None = Field(
-        None, ge=0, le=2, description="For `switch`: the track's new tau; null for the tau in the preview."
+        None,
+        ge=0,
+        le=2,
+        description="For `switch`: the track's new tau. Null keeps the current one, or sets half the held-out distance"
+        " if the feature space changes.",
     )
 
 
@@ -86,7 +90,6 @@ class CampaignPage(Page):
 
 
 def campaign_view(session: Session, state: CompetitionState, status: CampaignStatus) -> CampaignView:
-    """A campaign with its progress and the possible decisions."""
     campaign = status.campaign
     return CampaignView.of(
         status,

@@ -29,7 +29,6 @@ from scorer.rescoring.campaign_status import load_status
 from scorer.rescoring.requirements import require_not_replaced, require_state
 
 CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
-"""The decisions about a campaign."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +168,5 @@ def add_act(acting: Acting, state: CompetitionState, campaign: RescoringCampaign
 
 
 def record_act(acting: Acting, state: CompetitionState, track: Track, *, kind: str, after: dict[str, object]) -> None:
-    """Record an action on a campaign in the audit log."""
     subject = f"track:{state.competition.slug}/{track.kind}"
     audit_log.record_action(acting, f"rescoring.{kind}", subject, after=after)

@@ -99,8 +99,8 @@ def history(
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=100)] = STEPS,
 ) -> ThresholdPage:
-    """List a track's choices of tau, newest first, with author, method, reason, and the submissions whose penalty they
-    added or removed. Organizers only."""
+    """List a track's choices of tau, newest first. Each comes with its author, method and reason, and the submissions
+    whose penalty it added or removed. Organizers only."""
     entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
     steps = threshold_history.threshold_history(acting.session, entries, before=after, limit=limit + 1).steps
     views = [threshold_view(step) for step in steps[:limit]]
