@@ -9,13 +9,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from api.http.dependencies import (
-    ActingVisitor,
-    AppResponseCache,
-    CurrentViewer,
-    DbSession,
-    Viewer,
-)
+from api.http.dependencies import ActingVisitor, AppResponseCache, CurrentViewer, DbSession, Viewer
 from api.http.etags import compute_etag, is_known
 from api.http.request_charges import charge_past_board
 from api.http.routing import Router
@@ -186,7 +180,6 @@ def show_versions(
     viewer: CurrentViewer,
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
 ) -> Response:
-    """The versions of the private board, and the ranks that changed with the newest one."""
     charge_past_board(request, acting.actor)
     state = standings.visible_state(acting, slug)
     page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=PAGE_SIZE)
@@ -205,7 +198,6 @@ def show_uncertainty(
     cache: AppResponseCache,
     track: TrackKind | None = None,
 ) -> Response:
-    """The uncertainty of a board's ranks, and the score differences that decide medals and prizes."""
     state = standings.visible_state(acting, slug)
     track = track or state.first_board
     version, body = uncertainty_json(acting.session, state, track, account=acting.actor, cache=cache)

@@ -6,11 +6,7 @@ from fastapi import Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
-from api.http.dependencies import (
-    ActingVisitor,
-    AppResponseCache,
-    Transactions,
-)
+from api.http.dependencies import ActingVisitor, AppResponseCache, Transactions
 from api.http.etags import compute_etag, is_known
 from api.http.request_charges import charge_past_board, charge_rows
 from api.http.routing import ApiRouter
@@ -43,20 +39,19 @@ MEDIA_TYPES = {True: "text/csv; charset=utf-8", False: "application/json"}
 
 
 class BoardQuery(BaseModel):
-    """The requested places of a board and their format."""
+    """The requested part of a board and its format."""
 
     track: TrackKind = "public"
-    after: Annotated[int, Field(ge=0, le=10**9, description="Only places after this rank.")] = 0
+    after: Annotated[int, Field(ge=0, le=10**9, description="Skip the ranks up to this one.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
     format: Literal["json", "csv"] | None = None
-    late: Annotated[bool, Field(description="The board of entries after the close.")] = False
-    search: Annotated[str, Field(max_length=100, description="Only teams with this text in their names.")] = ""
+    late: Annotated[bool, Field(description="Get the board of submissions after the deadline.")] = False
+    search: Annotated[str, Field(max_length=100, description="Only list teams with this text in their names.")] = ""
     as_of: Annotated[
         AwareDatetime | None,
         Field(
-            description="The board at this time, with the measurements, thresholds, rulings, picks, merges and names"
-            " of that"
-            " time. The past private board is available for times when it was published."
+            description="Get the board as it was at this time, with the measurements, thresholds, rulings, picks, team"
+            " merges and names of that time. The private board must have been published then."
         ),
     ] = None
 
@@ -65,7 +60,7 @@ class BoardQuery(BaseModel):
         return self.format == "csv" or (self.format is None and "text/csv" in accept)
 
     def inputs(self, *, as_csv: bool) -> dict[str, object]:
-        """The parameters that a response depends on; CSV always has all places."""
+        """The parameters that a response depends on; CSV always has all ranks."""
         return self.model_dump(exclude={"format", "after", "limit"} if as_csv else {"format"})
 
 
@@ -83,8 +78,8 @@ def show(
     query: Annotated[BoardQuery, Query()],
     accept: Annotated[str, Header()] = "",
 ) -> Response:
-    """Get a board, ranked on each read with the current threshold. CSV has all places. The private board ranks teams by
-    their final picks. Until it is published, it is for organizers only."""
+    """Get a board, ranked with the current threshold. CSV contains all ranks. The private board ranks teams by their
+    final picks; until it is published, only organizers can see it."""
     if query.as_of is not None:
         charge_past_board(request, acting.actor)
     board_access.require_past(query.as_of, acting.now)
@@ -154,7 +149,7 @@ def list_versions(
     after: Annotated[int, Query(ge=0, le=10**9, description="Skip this many moves.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> BoardVersionsView:
-    """List all publications and withdrawals of the private board, and the teams with a new rank in the newest one."""
+    """List all publications and withdrawals of the private board, and the rank changes of the latest one."""
     charge_past_board(request, acting.actor)
     state = standings.visible_state(acting, slug)
     page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=limit)
@@ -171,7 +166,7 @@ def show_uncertainty(
     slug: str, request: Request, acting: ActingVisitor, cache: AppResponseCache, track: TrackKind = "public"
 ) -> Response:
     """Get the uncertainty of the first 500 ranks: 95 % intervals, probabilities of medals, and the score differences
-    that decide medals and prizes. Until it is published, the private board is for organizers only."""
+    that decide medals and prizes. Until the private board is published, only organizers can see its uncertainty."""
     state = standings.visible_state(acting, slug)
     etag, body = uncertainty_json(acting.session, state, track, account=acting.actor, cache=cache)
     headers = {**BOARD_HEADERS, "ETag": etag, "Content-Type": MEDIA_TYPES[False]}

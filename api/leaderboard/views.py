@@ -28,10 +28,10 @@ class PlaceView(RecordView):
     entries: int
     last_entry_at: datetime
     medal: Literal["gold", "silver", "bronze"] | None = None
-    prize: str | None = Field(None, description="The prize of the place. Only on the private board.")
+    prize: str | None = Field(None, description="The prize for this rank. Only on the private board.")
     moved: int | None = Field(
         None,
-        description="Ranks gained since the start of the UTC day; null for a team without a rank at that time."
+        description="Ranks gained since the start of the UTC day; null if the team had no rank then."
         " Only on the public board.",
     )
     public_rank: int | None = Field(None, description="The rank on the public board. Only on the private board.")
@@ -39,12 +39,12 @@ class PlaceView(RecordView):
         None, description="Ranks gained compared with the public board. Only on the private board."
     )
     measured_by: str | None = Field(
-        None, description="The scorer version or references of the measurement, if most of the board has others."
+        None, description="The scorer version or references of this measurement, if most of the board has others."
     )
-    submission_id: str | None = Field(None, description="For organizers only.")
-    label: str | None = Field(None, description="For organizers only.")
+    submission_id: str | None = Field(None, description="Shown to organizers only.")
+    label: str | None = Field(None, description="Shown to organizers only.")
     shown: dict[str, ShownValueView] = Field(
-        description="The entry's values on `shown_tracks` by name, as far as they are measured."
+        description="The submission's values on `shown_tracks`, by name, as far as they are measured."
     )
 
 
@@ -53,8 +53,8 @@ class BenchmarkView(RecordView):
     score: float
     fid: float
     memorization_distance: float
-    measured_by: str | None = Field(None, description="The same as for a place.")
-    shown: dict[str, ShownValueView] = Field(description="The same as for a place.")
+    measured_by: str | None = Field(None, description="The same as in `entries`.")
+    shown: dict[str, ShownValueView] = Field(description="The same as in `entries`.")
 
 
 class CopyView(RecordView):
@@ -63,31 +63,33 @@ class CopyView(RecordView):
     copy_: Literal[True] = Field(True, serialization_alias="copy")
     reason: str
     memorization_distance: float
-    submission_id: str | None = Field(None, description="For organizers only.")
-    label: str | None = Field(None, description="For organizers only.")
+    submission_id: str | None = Field(None, description="Shown to organizers only.")
+    label: str | None = Field(None, description="Shown to organizers only.")
 
 
 class DisqualifiedView(RecordView):
     team: str
-    reason: str = Field(description="The ruling's reason, shortened.")
-    submission_id: str | None = Field(None, description="For organizers only.")
-    label: str | None = Field(None, description="For organizers only.")
+    reason: str = Field(description="The reason for the ruling, shortened.")
+    submission_id: str | None = Field(None, description="Shown to organizers only.")
+    label: str | None = Field(None, description="Shown to organizers only.")
 
 
 class BoardView(Page):
     competition: str
     track: TrackKind
-    late: bool = Field(description="Whether this is the board of entries after the close.")
+    late: bool = Field(description="Whether this is the board of submissions after the deadline.")
     as_of: datetime | None = Field(description="The requested past time; null for the current board.")
     tau: float | None
     teams: int
     entries: list[PlaceView]
-    own: PlaceView | None = Field(description="The place of your team, even if it is on another page.")
+    own: PlaceView | None = Field(description="Your team's row, even if it is on another page.")
     benchmarks: list[BenchmarkView]
-    copies: list[CopyView] = Field(description="Teams with only copies of training images.")
-    disqualified: list[DisqualifiedView] = Field(description="Teams without a place because of a disqualified entry.")
+    copies: list[CopyView] = Field(description="Teams that submitted only copies of training images.")
+    disqualified: list[DisqualifiedView] = Field(
+        description="Teams without a rank because of a disqualified submission."
+    )
     measured_by: list[str] = Field(
-        description="The scorer versions and references if they differ between entries, the most common first."
+        description="The scorer versions and references, most common first; empty if all submissions share them."
     )
     shown_tracks: list[ShownTrackView] = Field(description="The shown tracks, which do not affect the ranking.")
 
@@ -99,14 +101,14 @@ class BoardVersionView(RecordView):
     final: bool = Field(description="Whether it is the final board; false for the provisional board.")
     reason: str
     created_at: datetime
-    as_of: datetime = Field(description="Pass it as `as_of` to get the board of this version.")
+    as_of: datetime = Field(description="Pass it as `as_of` to get this version of the board.")
 
 
 class BoardVersionsView(BaseModel):
     versions: list[BoardVersionView] = Field(description="Newest first.")
-    changes: int = Field(description="The number of teams with a different rank than in the previous version.")
+    changes: int = Field(description="The number of teams whose rank differs from the previous version.")
     moves: list[RankChange] = Field(description="These teams, in the order of their current ranks.")
-    next_after: int | None = Field(description="Pass it as `after` to get the next moves; null at the end.")
+    next_after: int | None = Field(description="Pass it as `after` to get the next page; null at the end.")
 
 
 COLUMNS = (

@@ -26,7 +26,6 @@ MAX_SUBMISSIONS = 100_000
 
 @router.api_route("/competitions/{slug}/rescoring", methods=["GET", "HEAD"])
 def list_campaigns(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
-    """All campaigns, and the form to start one."""
     return _list_page(acting, competition_state.load_state(acting.session, slug, acting.now), viewer)
 
 
@@ -73,7 +72,6 @@ def show_campaign(
     viewer: KnownViewer,
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
-    """A campaign's progress, the preview of a switch, and the form for decisions."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     return _campaign_page(acting, state, campaign_id, viewer=viewer, tau=tau)
 

@@ -33,8 +33,8 @@ def list_campaigns(slug: str, acting: ActingOrganizer, wanted: Paging) -> Campai
 
 @router.post("", status_code=202)
 def start(slug: str, body: NewCampaignBody, acting: ActingOrganizer, settings: AppSettings) -> CampaignView:
-    """Start a rescoring campaign: entries of a track are measured again when no other jobs wait. No board changes until
-    a switch."""
+    """Start a rescoring campaign, which measures submissions of a track again when no other jobs wait. Boards change
+    only after a switch."""
     wanted = campaigns.NewCampaign(**body.model_dump())
     state, weights = load_state(acting.session, slug, acting.now), settings.weights_sha256
     campaign = campaigns.start(acting, state, wanted, weights=weights)
@@ -52,7 +52,7 @@ def preview_switch(
     slug: str,
     campaign_id: int,
     acting: ActingOrganizer,
-    tau: Annotated[float | None, Query(ge=0, le=2, description="The threshold for the switch.")] = None,
+    tau: Annotated[float | None, Query(ge=0, le=2, description="The tau to set with the switch.")] = None,
 ) -> SwitchPreview:
     """Preview the ranks, medals and prizes that a switch or its undo would change."""
     state = load_state(acting.session, slug, acting.now)
@@ -63,7 +63,7 @@ def preview_switch(
 @router.post("/{campaign_id}/decisions", status_code=201)
 def decide(slug: str, campaign_id: int, body: CampaignDecision, acting: ActingOrganizer) -> CampaignView:
     """Pause, resume or cancel a campaign, switch to its measurements, or undo a switch. The request fails with 409 if
-    the campaign's state does not allow the decision, and for a switch while the final board is published."""
+    the campaign's state does not allow it. A switch and its undo also fail while the final board is published."""
     state = load_state(acting.session, slug, acting.now)
     switching.decide(acting, state, campaign_id, **body.model_dump())
     return _view(acting.session, state, campaign_id)

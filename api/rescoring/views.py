@@ -15,7 +15,7 @@ from scorer.rescoring.requirements import possible_decisions
 
 
 class NewCampaignBody(Request):
-    """The entries to measure again, and what is new. By default, only the workers' scorer version is new."""
+    """The submissions to measure again, and what to change. By default, only the workers' scorer version is new."""
 
     track: TrackKind = "public"
     reason: str = Field(min_length=1, max_length=2000)
@@ -23,9 +23,11 @@ class NewCampaignBody(Request):
         None,
         min_length=1,
         max_length=10_000,
-        description="The ids of entries; null for all scored entries of the track.",
+        description="The IDs of submissions; null for all scored submissions of the track.",
     )
-    extractor: str | None = Field(None, examples=["nasnetalarge"], description="A new extractor, for all entries.")
+    extractor: str | None = Field(
+        None, examples=["nasnetalarge"], description="Another extractor, for all submissions."
+    )
     references: dict[ReferenceRole, str] = Field(
         default_factory=dict,
         description="The SHA-256 of corrected reference sets by role, from the responses to their uploads.",
@@ -33,12 +35,16 @@ class NewCampaignBody(Request):
 
 
 class CampaignDecision(Request):
-    """A decision about a campaign. After a switch, its measurements count; undo reverts that."""
+    """A decision about a campaign. `switch` makes its measurements count; `undo` reverts the switch."""
 
     decision: CampaignAct
     reason: str = Field(min_length=1, max_length=2000)
     tau: float | None = Field(
-        None, ge=0, le=2, description="For a switch: the track's new threshold; null for the threshold in force."
+        None,
+        ge=0,
+        le=2,
+        description="For `switch`: the track's new tau. Null keeps the current one, or sets half the held-out distance"
+        " if the feature space changes.",
     )
 
 
@@ -53,25 +59,25 @@ class CampaignView(RecordView):
     """A rescoring campaign and its progress."""
 
     id: int
-    track: str = Field(description="`public` or `private`; `former` for a private track that has been replaced.")
+    track: str = Field(description="`public` or `private`; `former` if its extractor has been changed since.")
     state: CampaignState
     reason: str
     by: str
     created_at: datetime
-    entries: int | None = Field(description="The number of chosen entries; null for all.")
+    entries: int | None = Field(description="The number of selected submissions; null for all.")
     extractor: str
-    references: int = Field(description="The number of its prepared references.")
+    references: int = Field(description="The ID of its prepared references.")
     new_references: bool = Field(description="Whether the references differ from the track's references at the start.")
     done: int
     waiting: int
     failed: int
     error: str | None = Field(description="The error of the last failed job.")
-    missing: int = Field(description="The number of entries that are not measured.")
+    missing: int = Field(description="The number of submissions that are not measured.")
     without_zip: int = Field(
-        description="The number of the track's entries that have no zip and can't be measured again."
+        description="The number of the track's submissions that can't be measured again because their zip is gone."
     )
     measured: int
-    changed: int = Field(description="The number of entries with a different FID or memorization distance than before.")
+    changed: int = Field(description="The number of submissions whose FID or memorization distance changed.")
     fid_difference: float | None = Field(description="The largest difference of FID.")
     distance_difference: float | None = Field(description="The largest difference of the memorization distance.")
     scorer_versions: list[str] = Field(description="The scorer versions of the measurements.")
@@ -84,7 +90,6 @@ class CampaignPage(Page):
 
 
 def campaign_view(session: Session, state: CompetitionState, status: CampaignStatus) -> CampaignView:
-    """A campaign with its progress and the possible decisions."""
     campaign = status.campaign
     return CampaignView.of(
         status,

@@ -65,7 +65,6 @@ class Board:
     teams: int
     """How many teams have a rank."""
     late: bool = False
-    """Whether this is the board of late entries."""
     disqualified: Sequence[UnrankedTeam] = ()
     own: Place | None = None
     """The place of the viewer's own team, even if it is on another page."""
@@ -76,4 +75,3 @@ class Board:
     shown_tracks: Sequence[ShownTrack] = ()
     """The shown tracks that the viewer may see."""
     awards: Awards = NO_AWARDS
-    """What the ranks win."""

@@ -30,35 +30,27 @@ def find_board_state(
     Raises the errors of :func:`scorer.leaderboard.standings.standings`, for example if this person may not see the
     track.
     """
-    track = visible_track(state, kind, account)
-    _require_visible_then(session, state, kind, account=account, as_of=as_of)
+    track, competition = visible_track(state, kind, account), state.competition
+    if as_of is not None and kind == "private" and not is_organizer(account, competition.id):
+        _require_published(session, competition.id, as_of)
     if late and kind != "public":
-        raise Invalid("late-is-public", "Late entries are scored on the public track only. Ask for the public board.")
+        raise Invalid("late-is-public", "Late entries are scored on the public track only. Request the public board.")
     awards = state.awards_on(kind)
     if as_of is not None:
-        awards = _awards_then(session, state, kind, as_of=as_of)
+        phase = phase_at(as_of, opens_at=competition.opens_at, closes_at=competition.closes_at, published=None)
+        awards = board_awards(awards_at(session, competition, as_of), kind, phase)
         state = replace(state, tracks=tracks_at(session, state.tracks, as_of))
     return track, state, NO_AWARDS if late else awards
-
-
-def _awards_then(session: Session, state: CompetitionState, kind: TrackKind, *, as_of: datetime) -> Awards:
-    competition = state.competition
-    phase = phase_at(as_of, opens_at=competition.opens_at, closes_at=competition.closes_at, published=None)
-    return board_awards(awards_at(session, competition, as_of), kind, phase)
 
 
 def require_past(as_of: datetime | None, now: datetime) -> None:
     """``Invalid`` (``not-yet``) for a moment in the future."""
     if as_of is not None and as_of > now:
-        raise Invalid("not-yet", "The moment is in the future. Choose a past one.")
+        raise Invalid("not-yet", "The requested time is in the future. Choose a past time.")
 
 
-def _require_visible_then(
-    session: Session, state: CompetitionState, kind: TrackKind, *, account: Account | None, as_of: datetime | None
-) -> None:
-    if as_of is None or kind != "private" or is_organizer(account, state.competition.id):
-        return
-    if not is_published(session, state.competition.id, as_of):
+def _require_published(session: Session, competition_id: int, as_of: datetime) -> None:
+    if not is_published(session, competition_id, as_of):
         raise Forbidden(
-            "not-published-then", "The private board was not published at that moment. Choose a moment at which it was."
+            "not-published-then", "The private board was not published at that time. Choose a time at which it was."
         )

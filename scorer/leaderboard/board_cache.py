@@ -79,7 +79,6 @@ class BoardCache:
 
     @property
     def nbytes(self) -> int:
-        """The size of all cached arrays."""
         return sum(boards.nbytes for boards in self._boards.values())
 
     def current_snapshot(self, slug: str, now: datetime) -> BoardSnapshot:

@@ -100,7 +100,7 @@ def standings(  # noqa: PLR0913 - every option of a board
 ) -> BoardReader:
     """The board of a track, to be read page by page. ``Forbidden`` for the private track before publication.
 
-    ``late``: the board of entries after the close, which have no private track (``Invalid``: ``late-is-public``).
+    ``late``: the board of entries after the deadline, which have no private track (``Invalid``: ``late-is-public``).
     ``as_of``: the board at a past moment. ``search``: only teams with this text in their name. ``now``: include the
     ranks that teams have gained since the UTC day began.
     """

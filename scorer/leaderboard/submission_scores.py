@@ -8,9 +8,7 @@ from sqlalchemy.orm import Session
 
 from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
-from scorer.db.competitions import CompetitionBoards
 from scorer.db.leaderboard import board_details
-from scorer.db.leaderboard.scores import Score
 from scorer.db.tables import Account, Measurement, Submission
 from scorer.leaderboard import explanations
 from scorer.leaderboard.rows import load_ranked_board
@@ -34,7 +32,6 @@ class JudgedMeasurement:
     would_be_rank: int | None
     """The rank that the team would have if this entry were its best one."""
     explanation: str
-    """Why the score is what it is, in a sentence."""
 
 
 def load_measurements(
@@ -64,22 +61,20 @@ def measurements_by_ref(
         scores = board_details.load_measured_scores(session, boards.tracks[kind].id, list(judged))
         for entry in entries:
             if entry.ref in scores:
-                ranks = _ranks(session, entry, boards, kind=kind) if ranked else (None, None)
                 score, measurement = scores[entry.ref]
-                judged[entry.ref].append(_judged(entry, kind, score, measurement=measurement, ranks=ranks))
+                board = load_ranked_board(session, boards, kind, late=entry.late) if ranked else None
+                judged[entry.ref].append(
+                    JudgedMeasurement(
+                        track=kind,
+                        measurement=measurement,
+                        tau=score.tau,
+                        penalised=score.penalised,
+                        copy=score.copy,
+                        disqualified=score.disqualified,
+                        mifid=None if isnan(score.mifid) else score.mifid,
+                        rank=None if board is None else board.find_entry_rank(entry.ref),
+                        would_be_rank=None if board is None else board.would_be_rank(entry.ref),
+                        explanation=explanations.explain(entry, score),
+                    )
+                )
     return judged
-
-
-def _judged(
-    entry: Submission, kind: TrackKind, score: Score, *, measurement: Measurement, ranks: tuple[int | None, int | None]
-) -> JudgedMeasurement:
-    mifid = None if isnan(score.mifid) else score.mifid
-    verdict = (score.tau, score.penalised, score.copy, score.disqualified, mifid)
-    return JudgedMeasurement(kind, measurement, *verdict, *ranks, explanations.explain(entry, score))
-
-
-def _ranks(
-    session: Session, submission: Submission, boards: CompetitionBoards, *, kind: TrackKind
-) -> tuple[int | None, int | None]:
-    board = load_ranked_board(session, boards, kind, late=submission.late)
-    return board.find_entry_rank(submission.ref), board.would_be_rank(submission.ref)

@@ -34,7 +34,7 @@ MAX_COMPARED = 1_000
 
 @dataclass(frozen=True)
 class UncertainPlace:
-    """A place and how certain its rank is. Fields are null while the standard error of the entry's FID is unknown."""
+    """A rank and how certain it is. Fields are null while the standard error of the submission's FID is unknown."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -42,10 +42,10 @@ class UncertainPlace:
     team: str
     score: float
     standard_error: float | None
-    """The standard error of the score over new images of the same generator, with or without penalty as measured."""
+    """The standard error of the score over new images of the same generator, with the penalty as measured."""
     lowest_score: float | None
-    """The lower end of the score's 95 % interval; `highest_score` is the upper end. Close to tau, the interval reaches
-    from the score without the penalty to the score with it."""
+    """The lower end of the score's 95 % interval; `highest_score` is the upper end. Close to tau, the interval contains
+    the scores with and without the penalty."""
     highest_score: float | None
     beside_tau: bool | None
     """Whether the 95 % interval of the memorization distance contains tau."""
@@ -55,32 +55,32 @@ class UncertainPlace:
     medals: Mapping[str, float] | None
     """The probability of each medal."""
     other_generator: bool | None = None
-    """Whether the generator submitted with the entry does not produce it: it cannot reach the entry's images, or newly
-    drawn images look different. Shown to reviewers, and to everybody with the final board; null otherwise."""
+    """Whether the team's generator does not produce the submission: it cannot reach the images, or newly drawn images
+    look different. Shown to reviewers, and to everybody once the final board is published; null otherwise."""
 
 
 @dataclass(frozen=True)
 class AwardBoundary:
-    """The last place that wins an award, and the difference between its score and that of the next place."""
+    """The last rank that wins an award, and the difference between its score and that of the next rank."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     rank: int
     awards: Sequence[str]
-    """The medal, the prize, or both, that the next place does not win."""
+    """The medal, the prize, or both, that the next rank does not win."""
     difference: float
     standard_error: float
     in_standard_errors: float | None
-    """Null if the difference has no error."""
+    """The difference in standard errors; null if the standard error is 0."""
     lowest_difference: float
-    """The lower end of the difference's 95 % interval; `highest_difference` is the upper end. For an entry close to
-    tau, the interval covers the score with and without the penalty."""
+    """The lower end of the difference's 95 % interval; `highest_difference` is the upper end. For a submission close to
+    tau, the interval covers the scores with and without the penalty."""
     highest_difference: float
 
 
 @dataclass(frozen=True)
 class BoardUncertainty:
-    """How certain the ranks of a board's first places currently are."""
+    """How certain the first ranks of a board currently are."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -89,8 +89,8 @@ class BoardUncertainty:
     teams: int
     """How many teams have a rank."""
     without_error: int
-    """How many entries have no standard error of the FID (yet). Other entries are compared with them as if they had no
-    error."""
+    """How many submissions have no standard error of the FID (yet). Others are compared with them as if they were
+    exact."""
     places: Sequence[UncertainPlace]
     boundaries: Sequence[AwardBoundary]
     """The ranks at which medals and prizes are decided, best first."""
@@ -194,29 +194,17 @@ def _places(session: Session, awards: Awards, compared: _Compared) -> list[Uncer
     shown = slice(0, MAX_PLACES)
     medals = [medal for medal in MEDALS if awards.medals.get(medal)]
     inside = rank_probabilities(compared.scores, [awards.medals[medal] for medal in medals])[shown]
-    won = np.diff(inside, axis=1, prepend=0.0).tolist()
-    first, last = rank_intervals(compared.scores)
+    won = [dict(zip(medals, chances, strict=True)) for chances in np.diff(inside, axis=1, prepend=0.0).tolist()]
     names = board_details.load_entry_names(session, compared.refs[shown])
     scores = compared.scores
     columns = (
-        *(compared.ranks, compared.shown, scores.standard_error, *scores.intervals, scores.borderline),
-        *(first, last, compared.known),
+        *(compared.ranks, compared.shown, compared.known),
+        *(scores.standard_error, *scores.intervals, scores.borderline, *rank_intervals(scores)),
     )
     return [
-        UncertainPlace(
-            rank=rank,
-            team=names[ref][1],
-            score=score,
-            standard_error=error if known else None,
-            lowest_score=lowest if known else None,
-            highest_score=highest if known else None,
-            beside_tau=close if known else None,
-            first_rank=first_rank if known else None,
-            last_rank=last_rank if known else None,
-            medals=dict(zip(medals, chances, strict=True)) if known else None,
-        )
-        for ref, chances, rank, score, error, lowest, highest, close, first_rank, last_rank, known in zip(
-            compared.refs[shown], won, *(column[shown].tolist() for column in columns), strict=True
+        UncertainPlace(rank, names[ref][1], score, *(certainty if known else [None] * len(certainty)))
+        for ref, rank, score, known, *certainty in zip(
+            compared.refs[shown], *(column[shown].tolist() for column in columns), won, strict=True
         )
     ]
 

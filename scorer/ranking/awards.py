@@ -10,15 +10,11 @@ MEDALS = ("gold", "silver", "bronze")
 
 
 class Award(NamedTuple):
-    """Medal and prize of a place on a board; None if it wins none."""
-
     medal: str | None = None
     prize: str | None = None
 
 
 class Awards(NamedTuple):
-    """The awards for the ranks of a board."""
-
     medals: Mapping[str, int]
     """The last rank of each medal, by its colour."""
     prizes: Sequence[Mapping[str, object]] = ()

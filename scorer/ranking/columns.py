@@ -65,10 +65,6 @@ def in_blocks(function: Callable[..., NDArray[T]], *columns: NDArray[Any]) -> ND
     return values
 
 
-def _none() -> Ints:
-    return EMPTY
-
-
 @dataclass(frozen=True)
 class EntryColumns:
     """A track's scored entries, one row each in the order of ``ref``, with their newest measurements."""
@@ -85,7 +81,7 @@ class EntryColumns:
     copied_share: Floats
     late: Flags
     conditions: Ints
-    """The scorer version and references it was measured with, as a number: equal numbers mean equal terms."""
+    """The scorer version and references of the measurement, as a number."""
 
     def __len__(self) -> int:
         return len(self.ref)
@@ -127,16 +123,15 @@ class JudgingRules:
     tau: float
     epsilon: float
     decimals: int
-    merged: Ints = field(default_factory=_none)
-    """Merged teams, sorted; ``into`` has the present team of each, at the same index."""
-    into: Ints = field(default_factory=_none)
-    benchmarks: Ints = field(default_factory=_none)
-    disqualified: Ints = field(default_factory=_none)
+    merged: Ints = field(default_factory=EMPTY.copy)
+    """Merged teams, sorted; ``into`` has the current team of each, at the same index."""
+    into: Ints = field(default_factory=EMPTY.copy)
+    benchmarks: Ints = field(default_factory=EMPTY.copy)
+    disqualified: Ints = field(default_factory=EMPTY.copy)
     """Refs of entries, as in ``waived``."""
-    waived: Ints = field(default_factory=_none)
+    waived: Ints = field(default_factory=EMPTY.copy)
 
     def current_teams(self, teams: Ints) -> Ints:
-        """The present teams for these teams, after merges."""
         if not len(self.merged):
             return teams
         positions, is_merged = positions_in(self.merged, teams)

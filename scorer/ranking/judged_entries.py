@@ -39,7 +39,7 @@ class JudgedEntries:
 
     @cached_property
     def team(self) -> Ints:
-        """The team that each entry belongs to now."""
+        """Each entry's current team."""
         return self.rules.current_teams(self.columns.team)
 
     @cached_property
@@ -75,7 +75,6 @@ class JudgedEntries:
 
     @cached_property
     def penalised(self) -> Flags:
-        """Whether each entry is below its threshold."""
         return in_blocks(
             lambda distance, exempt: np.asarray(is_penalised(distance, self._entry_taus(exempt))),
             self.columns.distance,
@@ -84,7 +83,6 @@ class JudgedEntries:
 
     @cached_property
     def is_copy(self) -> Flags:
-        """Whether each entry is a copy of the training set."""
         return np.asarray(is_copy(self.columns.distance, self.columns.copied_share))
 
     @cached_property

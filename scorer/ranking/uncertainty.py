@@ -100,7 +100,6 @@ class MeasuredScores:
 
     @property
     def penalised(self) -> Flags:
-        """Whether each entry is below its threshold."""
         return np.asarray(is_penalised(self.distance, self.tau))
 
     @property

@@ -56,8 +56,8 @@ class BoardListing:
 
     @cached_property
     def conditions(self) -> Mapping[int, int]:
-        """The terms with which ranked entries and benchmarks were measured, the most frequent first, each with the ref
-        of one entry; empty if all were measured with the same terms."""
+        """The conditions of the measurements of ranked entries and benchmarks, most frequent first, each with the ref
+        of one entry; empty if all have the same."""
         entry = self.judged.columns
         shown = np.concatenate([self.rows, self.benchmarks])
         conditions = entry.conditions[shown]
@@ -81,7 +81,6 @@ class BoardListing:
             yield from self.page(after, STREAMED_ROWS)
 
     def find_team_row(self, team: int) -> BoardRow | None:
-        """The row of a team; None if it has no rank."""
         return next(iter(self.at_ranks(self.sorted_ranks(np.array([team], np.int64)))), None)
 
     def unranked(self, rows: Ints) -> list[BoardRow]:
@@ -111,7 +110,6 @@ class BoardListing:
         return distinct(self.judged.team[self.listed])
 
     def find_team_rank(self, team: int) -> int | None:
-        """The rank of a team; None if it has none."""
         ranks = self.sorted_ranks(np.array([team], np.int64))
         return int(ranks[0]) if len(ranks) else None
 

@@ -20,8 +20,6 @@ CampaignState = Literal["preparing", "failed", "measuring", "paused", "measured"
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """A campaign, its progress, and the results of its measurements."""
-
     campaign: RescoringCampaign
     track: Track
     state: CampaignState
@@ -40,7 +38,7 @@ class CampaignStatus:
 
 
 def find_campaign(session: Session, state: CompetitionState, campaign_id: int) -> RescoringCampaign:
-    """The campaign of a competition with this id. ``NotFound`` if there is none."""
+    """``NotFound`` if the competition has no campaign with this id."""
     for campaign in rescoring.load_campaigns(session, state.competition.id):
         if campaign.id == campaign_id:
             return campaign

@@ -1,7 +1,7 @@
-"""Rescoring campaigns: entries of a track are measured again under other terms, when no other jobs wait.
+"""Rescoring campaigns measure entries of a track again when no other jobs wait: with the workers' scorer version, and
+optionally with other references or another extractor.
 
-Terms are the scorer version of the workers, and the references in an extractor's feature space. A campaign's
-measurements count while it is in force (:mod:`scorer.rescoring.switching`). All other measurements are kept.
+A campaign's measurements count while it is in force (:mod:`scorer.rescoring.switching`). All others are kept.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,13 +29,11 @@ from scorer.rescoring.campaign_status import load_status
 from scorer.rescoring.requirements import require_not_replaced, require_state
 
 CampaignAct = Literal["pause", "resume", "cancel", "switch", "undo"]
-"""The decisions about a campaign."""
 
 
 @dataclass(frozen=True)
 class NewCampaign:
-    """The entries of a track to measure again, and the terms. Without ``extractor`` and ``references``, only the scorer
-    version of the workers is new."""
+    """Without ``extractor`` and ``references``, only the scorer version of the workers is new."""
 
     track: TrackKind
     reason: str
@@ -63,11 +61,11 @@ def start(
     if track.preparation_id is None or track.preparation is None or track.preparation.finished_at is None:
         raise Conflict(
             "not-prepared",
-            f"The references of the {wanted.track} track are not prepared yet. Wait for their preparation.",
+            f"The references of the {wanted.track} track are not prepared yet. Wait until they are.",
         )
     if is_open := rescoring.open_campaigns(acting.session, track_id=track.id):
         raise Conflict(
-            "campaign-open", f"Campaign {is_open[0].id} of this track has not ended. Switch or cancel it first."
+            "campaign-open", f"Campaign {is_open[0].id} of this track has not ended. Switch to it or cancel it first."
         )
     space = preparations.find_track_feature_space(track, weights)
     if wanted.extractor is not None:
@@ -75,7 +73,7 @@ def start(
     same_space = space.extractor == track.extractor and preparations.has_weights(track.preparation, space)
     if wanted.submissions is not None and not same_space:
         raise Invalid(
-            "all-entries", "One board cannot mix two extractors. Leave out the entries to measure all of them."
+            "all-entries", "A board can't mix two extractors. Leave out the list of entries to measure all of them."
         )
     preparation = track.preparation
     if wanted.references or not same_space:
@@ -93,7 +91,7 @@ def start(
     if not missing:
         raise Invalid(
             "no-entries",
-            "None of these entries can be measured: an entry must be scored on this track and have its zip.",
+            "None of these entries can be measured. An entry needs a score on this track and a stored zip.",
         )
     preparations.require_job(acting.session, preparation, now=acting.now)
     if preparation.finished_at is not None:
@@ -110,7 +108,7 @@ def _find_or_create_preparation(
     corrected = {}
     for role, sha256 in wanted.references.items():
         if role not in (*REFERENCE_ROLES[wanted.track], "held_out"):
-            raise Invalid("unused-role", f"The {wanted.track} track has no references with the role {role}.")
+            raise Invalid("unused-role", f"The {wanted.track} track has no reference set with the role {role}.")
         reference_set = competitions.reference_set_by_sha256(session, sha256)
         if reference_set is None:
             raise Invalid(
@@ -170,6 +168,5 @@ def add_act(acting: Acting, state: CompetitionState, campaign: RescoringCampaign
 
 
 def record_act(acting: Acting, state: CompetitionState, track: Track, *, kind: str, after: dict[str, object]) -> None:
-    """Record an action on a campaign in the audit log."""
     subject = f"track:{state.competition.slug}/{track.kind}"
     audit_log.record_action(acting, f"rescoring.{kind}", subject, after=after)

@@ -29,26 +29,26 @@ class BoardImpact:
 
     track: TrackKind
     moves: int
-    """Teams with a change of rank."""
+    """How many teams change rank."""
     first_moves: Sequence[RankChange]
-    """At most a hundred of these teams, in the order of their new ranks."""
+    """The first 100 of these teams, in the order of their new ranks."""
     medals: Sequence[AwardChange]
     prizes: Sequence[AwardChange]
     penalised_before: int
-    """Entries below the threshold."""
+    """How many submissions are penalised."""
     penalised_after: int
 
 
 @dataclass(frozen=True)
 class SwitchPreview:
-    """The changes of a switch, or of undoing it, on each board that depends on the track."""
+    """What a switch, or undoing it, would change on each board that depends on the track."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     undo: bool
-    """Whether the campaign is in force, so that the preview is that of an undo."""
+    """Whether this is a preview of undoing the switch, because the campaign is in force."""
     tau: float | None
-    """The threshold that would then be in force. Null: the current one stays."""
+    """The track's new tau; null if the current one stays."""
     boards: Sequence[BoardImpact]
 
 

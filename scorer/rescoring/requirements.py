@@ -53,9 +53,7 @@ def require_state(status: CampaignStatus, kind: str) -> None:
     require_not_replaced(status.track)
     is_complete = status.state == "measured" and not status.missing
     if status.state not in ALLOWED[kind] or (is_complete and kind == "resume"):
-        raise Conflict(
-            "wrong-state", f"The campaign is {status.state}. This state does not allow {kind}.", state=status.state
-        )
+        raise Conflict("wrong-state", f"The campaign is {status.state}, so you can't {kind} it.", state=status.state)
 
 
 def require_not_replaced(track: Track) -> None:
@@ -74,11 +72,11 @@ def require_switchable(session: Session, status: CampaignStatus, *, complete: bo
     """
     campaign, versions = status.campaign, status.difference.scorer_versions
     if complete and not status.difference.measured:
-        raise Conflict("nothing-measured", "The campaign has not measured any entry yet.")
+        raise Conflict("nothing-measured", "The campaign has not measured any entries yet.")
     if len(versions) > 1:
         raise Conflict(
             "mixed-versions",
-            f"Its measurements are from scorer versions {' and '.join(versions)}. Start another campaign.",
+            f"The measurements are from scorer versions {' and '.join(versions)}. Start another campaign.",
         )
     if complete and campaign.changes_space and status.missing:
         raise Conflict(
@@ -97,5 +95,5 @@ def require_newest(session: Session, status: CampaignStatus) -> None:
     newer = [later.id for later in rescoring.in_force_on(session, status.track.id) if later.id > status.campaign.id]
     if newer:
         raise Conflict(
-            "newer-campaign", f"The later campaign {newer[0]} of this track is in force. Undo its switch first."
+            "newer-campaign", f"The track already uses the later campaign {newer[0]}. Undo its switch first."
         )

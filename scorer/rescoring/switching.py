@@ -29,8 +29,8 @@ from scorer.rescoring.campaigns import CampaignAct, add_act
 from scorer.rescoring.requirements import require_possible
 
 HAPPENED = {
-    "switch": "Entries have been measured again and the new measurements count",
-    "undo": "The new measurements of entries no longer count and the earlier ones count again",
+    "switch": "Entries have been measured again, and the new measurements now count",
+    "undo": "The new measurements of entries no longer count, and the earlier ones count again",
 }
 """What teams are notified of, for a switch and its undo."""
 
@@ -38,29 +38,16 @@ HAPPENED = {
 def decide(
     acting: Acting, state: CompetitionState, campaign_id: int, *, decision: CampaignAct, reason: str, tau: float | None
 ) -> None:
-    """Carry out an organizer's decision about a campaign. ``tau``: as for :func:`tau_after`.
+    """Carry out an organizer's decision about a campaign. After ``undo``, entries that were measured only against its
+    references wait for a score.
 
     ``Conflict`` as for :func:`scorer.rescoring.requirements.require_possible`; ``Invalid`` as for :func:`tau_after`.
     """
-    campaign = find_campaign(acting.session, state, campaign_id)
-    if decision in rescoring.SWITCHES:
-        _switch(acting, state, campaign, decision=decision, reason=reason, tau=tau)
-    else:
-        campaigns.decide(acting, state, campaign, decision=decision, reason=reason)
-
-
-def _switch(
-    acting: Acting,
-    state: CompetitionState,
-    campaign: RescoringCampaign,
-    *,
-    decision: CampaignAct,
-    reason: str,
-    tau: float | None,
-) -> None:
-    """Make the measurements of a campaign count, or (``undo``) the earlier ones. After ``undo``, entries that were
-    measured only against its references wait for a score."""
     session, is_undone = acting.session, decision == "undo"
+    campaign = find_campaign(session, state, campaign_id)
+    if decision not in rescoring.SWITCHES:
+        campaigns.decide(acting, state, campaign, decision=decision, reason=reason)
+        return
     competitions.lock_competition(session, state.competition.slug, share=False)
     tuning.lock_track(session, campaign.track_id)
     status = load_status(session, campaign)
@@ -136,7 +123,7 @@ def _set_references(acting: Acting, track: Track, campaign: RescoringCampaign, *
         reference_sets.set_reference(acting, track.competition_id, role, reference_set_id=reference_set_id)
     for job in job_queue.lock_running_scores(acting.session, track.id):
         retries.restart(acting.session, job, now=acting.now)
-    # Jobs without a campaign measure under the track's own terms.
+    # Jobs without a campaign measure with the track's own references.
     by_track: dict[str, int | None] = {"track_id": track.id, "campaign_id": None}
     unmeasured = rescoring.unmeasured_entries(acting.session, track)
     leases.add_in_turns(acting.session, Queue.SCORE, unmeasured, now=acting.now, **by_track)

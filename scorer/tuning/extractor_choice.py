@@ -17,6 +17,7 @@ from scorer.db import competitions, rescoring, tuning
 from scorer.db.jobs import job_queue
 from scorer.db.tables import Preparation, Track
 from scorer.errors import Conflict
+from scorer.findings.formatting import counted
 from scorer.jobs import leases
 from scorer.lifecycle import Queue
 
@@ -80,14 +81,13 @@ def _require_possible(
     session: Session, state: CompetitionState, former: Track, *, space: FeatureSpace, tau: float | None
 ) -> Preparation:
     if competitions.is_published(session, state.competition.id):
-        raise Conflict("published", "The private board is published, so its extractor cannot be replaced.")
+        raise Conflict("published", "The private board is published, so you can't change its extractor.")
     if space.extractor == former.extractor:
-        raise Conflict("no-change", f"The private track already has {space.extractor}.")
+        raise Conflict("no-change", f"The private track already uses {space.extractor}.")
     without_images = rescoring.count_without_zip(session, state.competition.id)
     if without_images:
-        raise Conflict(
-            "no-images", f"{without_images:,} entries have no stored images, so they cannot be measured again."
-        )
+        entries = counted(without_images, "entry", "entries")
+        raise Conflict("no-images", f"The images of {entries} are no longer stored and can't be measured again.")
     preparation = preparations.finished_preparation(session, state, "private", space=space)
     if preparation is None:
         raise Conflict(

@@ -34,13 +34,13 @@ ComparisonState = Literal["preparing", "measuring", "done", "incomplete", "faile
 
 @dataclass(frozen=True)
 class ComparedExtractor:
-    """How well the memorization distance in an extractor's feature space separates the labelled entries."""
+    """How well the memorization distance in an extractor's feature space separates the labelled submissions."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     extractor: str
     present: bool
-    """Whether the private track currently has it."""
+    """Whether the private track currently uses it."""
     state: ComparisonState
     """`incomplete` means that measurements are missing and not queued. Compare again to queue them."""
     stage: str | None
@@ -51,9 +51,8 @@ class ComparedExtractor:
     error: str | None
     held_out_distance: float | None
     choice: dict[str, Any] | None
-    """Computed over the measured labelled entries: memorization_margin (the paper's d(M)), auc, cohens_d, and the tau
-    of `margin` with the entries that it penalises correctly and wrongly. Null if that is impossible; `lacks` gives the
-    reason."""
+    """Computed from the measured labelled submissions: memorization_margin (the paper's d(M)), auc, cohens_d, and the
+    tau of `margin` with its confusion matrix. Null if it cannot be computed; `lacks` gives the reason."""
     lacks: str | None
 
 
@@ -66,10 +65,10 @@ class ComparisonStatus:
     started_at: datetime | None
     started_by: str | None
     memorising: int
-    """Entries known to memorise."""
+    """Submissions known to memorise."""
     legitimate: int
     early_labels: int
-    """How many of the entries above have only an early label."""
+    """How many of these have only an early label."""
     extractors: Sequence[ComparedExtractor]
     """The private track's extractor, followed by the candidates."""
 
@@ -93,7 +92,7 @@ def start_comparison(
     spaces = dict.fromkeys(preparations.find_feature_space(extractor, weights) for extractor in extractors)
     candidates = [space for space in spaces if space.extractor != present]
     if not candidates:
-        raise Invalid("no-candidates", f"Name an extractor other than {present}, which the private track already has.")
+        raise Invalid("no-candidates", f"Name an extractor other than {present}, which the private track already uses.")
     if not _comparable(acting.session, state.competition.id, early_labels=early_labels):
         raise Conflict("no-labels", "No entry with stored images has a label yet. Label some entries first.")
     prepared = [

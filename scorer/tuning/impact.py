@@ -1,7 +1,6 @@
 """The impact of another tau: changes of penalties, ranks, medals and prizes, and the remaining reviews.
 
-Also the pages of these lists, with the names of submissions and teams. Everything is computed over columns, because
-there may be a million entries: nothing here makes an object for each.
+Everything is computed over columns, because there may be a million entries: nothing here makes an object for each.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,10 +33,10 @@ class AwardMove(NamedTuple):
 
 @dataclass(frozen=True)
 class ReviewWorkload:
-    """How many entries must be reviewed until every medal place has an entry that is not labelled as memorising.
+    """How many submissions must be reviewed until every winning place has one that is not labelled as memorising.
 
-    Entries known to memorise are skipped, because they will lose their place; the next best entry counts. An undecided
-    entry may still turn out to memorise, so `open` is a lower bound.
+    Submissions known to memorise are skipped, because they will lose their rank; the next best one counts instead. An
+    undecided submission may still turn out to memorise, so `open` is a lower bound.
     """
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
@@ -45,7 +44,7 @@ class ReviewWorkload:
     places: int
     """Places that win a medal or a prize and can be filled."""
     looked: int
-    """Entries from rank 1 down to the entry that fills the last place."""
+    """Submissions to go through, starting at rank 1, until these places are filled."""
     open: int
     """How many of these have no decided label. At least this many reviews are left."""
 
@@ -70,7 +69,6 @@ class ThresholdImpact:
 
     @property
     def entries(self) -> int:
-        """How many entries tau is chosen over."""
         return int(np.count_nonzero(self.is_competing))
 
     @property
@@ -110,17 +108,14 @@ class ThresholdImpact:
 
     @cached_property
     def moves(self) -> RankMoves:
-        """Teams with a change of rank."""
         return moves_between(self.before, self.after)
 
     @cached_property
     def reviews(self) -> ReviewWorkload:
-        """The reviews left with the new tau until every winning place has an entry that is not memorising."""
         return self._reviews(self.after)
 
     @cached_property
     def reviews_before(self) -> ReviewWorkload:
-        """The reviews left with the old tau."""
         return self._reviews(self.before)
 
     def _reviews(self, board: RankedBoard) -> ReviewWorkload:
@@ -149,7 +144,7 @@ LISTED = 100
 
 @dataclass(frozen=True)
 class PenaltyChange:
-    """An entry that becomes penalised or freed, or is near tau."""
+    """A submission that is newly penalised, no longer penalised, or close to tau."""
 
     submission_id: str
     team: str
@@ -159,16 +154,11 @@ class PenaltyChange:
 
 @dataclass(frozen=True)
 class AwardChange:
-    """A team with a change of medal (`gold`, `silver`, `bronze`) or prize (its amount); null means no award."""
+    """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null means none."""
 
     team: str
     before: str | None
     after: str | None
-
-
-def load_lists(session: Session, impact: ThresholdImpact, limit: int = LISTED) -> dict[ListName, ChangesPage]:
-    """The first rows of every list of an impact."""
-    return {name: load_page(session, impact, name, limit=limit) for name in LIST_NAMES}
 
 
 def load_page(session: Session, impact: ThresholdImpact, name: ListName, *, after: int = 0, limit: int) -> ChangesPage:
@@ -188,7 +178,7 @@ def load_page(session: Session, impact: ThresholdImpact, name: ListName, *, afte
 def penalty_changes(
     session: Session, judged: JudgedEntries, labels: LabelColumns, *, page: Ints
 ) -> list[PenaltyChange]:
-    """The entries of a page, from their rows in the columns."""
+    """``page``: the rows of the entries in the columns."""
     refs: list[int] = judged.columns.ref[page].tolist()
     names = board_details.load_entry_names(session, refs)
     distances, numbers = judged.columns.distance[page].tolist(), labels.number[page].tolist()
@@ -199,6 +189,5 @@ def penalty_changes(
 
 
 def award_changes(session: Session, moves: Collection[AwardMove]) -> list[AwardChange]:
-    """The moves of awards with the names of the teams."""
     names = board_details.load_team_names(session, [move.team for move in moves])
     return [AwardChange(names[move.team], move.before, move.after) for move in moves]

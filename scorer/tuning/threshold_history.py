@@ -1,4 +1,4 @@
-"""The history of a track's threshold: every choice of tau and the entries that it penalised or freed."""
+"""The history of a track's threshold: every choice of tau and the entries that it moved across tau."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,30 +26,20 @@ LISTED = 30
 
 @dataclass(frozen=True)
 class ThresholdStep:
-    """A choice of tau, and the entries accepted until then that it penalised (``tightened``) or freed."""
+    """A choice of tau, and the entries accepted until then that it penalised or no longer penalised. As tau moved in
+    one direction, one of the two lists is empty."""
 
     threshold: Threshold
     is_effective: bool
-    """Whether the choice is in effect, that is, not undone."""
-    tightened: bool
-    changes: ChangesPage
-
-    @property
-    def penalised(self) -> ChangesPage:
-        """The entries that it penalised."""
-        return self.changes if self.tightened else ChangesPage()
-
-    @property
-    def freed(self) -> ChangesPage:
-        """The entries that it freed."""
-        return ChangesPage() if self.tightened else self.changes
+    """Whether the choice has not been undone."""
+    penalised: ChangesPage
+    freed: ChangesPage
 
 
 @dataclass(frozen=True)
 class ThresholdHistory:
-    """Some choices of tau, newest first."""
-
     steps: Sequence[ThresholdStep]
+    """Newest first."""
     total: int
     """How many choices there have been."""
     undoable: bool
@@ -58,7 +48,7 @@ class ThresholdHistory:
 
 @dataclass(frozen=True)
 class _Steps:
-    """All choices of tau, newest first, with the entries that each penalised or freed according to the newest
+    """All choices of tau, newest first, with the entries that each moved across tau according to the newest
     measurements."""
 
     entries: TrackEntries
@@ -86,7 +76,6 @@ class _Steps:
         return moved[accepted_at <= to_microseconds(chosen.created_at)]
 
     def page(self, session: Session, number: int, *, after: int = 0, limit: int) -> ChangesPage:
-        """A page of these entries."""
         judged, labels = self.entries.board.judged, self.entries.labels
         rows = self.changed_rows(number)
         return ChangesPage(len(rows), after, penalty_changes(session, judged, labels, page=rows[after : after + limit]))
@@ -97,14 +86,16 @@ def threshold_history(
 ) -> ThresholdHistory:
     """At most ``limit`` choices of tau of a track, newest first, with the entries that each changed according to the
     newest measurements. ``before``: only choices older than the threshold with this id."""
-    steps = _load_steps(session, entries)
+    steps = _Steps(entries, tuning.load_thresholds(session, entries.track.id))
     effective = effective_thresholds(steps.thresholds)
     effective_ids = {row.id for row in effective}
 
     def step(number: int) -> ThresholdStep:
-        row = steps.thresholds[number]
-        tightened = row.tau > steps.tau_before(number)
-        return ThresholdStep(row, row.id in effective_ids, tightened, steps.page(session, number, limit=LISTED))
+        row, changes = steps.thresholds[number], steps.page(session, number, limit=LISTED)
+        penalised, freed = changes, ChangesPage()
+        if row.tau < steps.tau_before(number):
+            penalised, freed = freed, penalised
+        return ThresholdStep(row, row.id in effective_ids, penalised, freed)
 
     numbers: Iterable[int] = (number for number, row in enumerate(steps.thresholds) if not before or row.id < before)
     return ThresholdHistory(
@@ -115,13 +106,9 @@ def threshold_history(
 def load_step_changes(
     session: Session, entries: TrackEntries, threshold_id: int, *, after: int, limit: int
 ) -> ChangesPage:
-    """A page of the entries that one choice penalised or freed. ``NotFound`` for a choice of another track."""
-    steps = _load_steps(session, entries)
+    """A page of the entries that one choice moved across tau. ``NotFound`` for a choice of another track."""
+    steps = _Steps(entries, tuning.load_thresholds(session, entries.track.id))
     number = next((number for number, row in enumerate(steps.thresholds) if row.id == threshold_id), None)
     if number is None:
         raise NotFound("no-threshold", f"The track has no threshold {threshold_id}.")
     return steps.page(session, number, after=after, limit=limit)
-
-
-def _load_steps(session: Session, entries: TrackEntries) -> _Steps:
-    return _Steps(entries, tuning.load_thresholds(session, entries.track.id))

@@ -10,7 +10,6 @@ like all others, and the history, which is computed whenever it is read, include
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -23,7 +22,7 @@ from scorer.acting import Acting
 from scorer.competitions import penalty_notices
 from scorer.competitions.competition_state import CompetitionState, find_track, lock_unless_final
 from scorer.db import tuning
-from scorer.db.tables import Account, Threshold, Track
+from scorer.db.tables import Threshold, Track
 from scorer.db.tuning import UNDO, effective_thresholds
 from scorer.errors import Conflict, Invalid, NotFound
 from scorer.leaderboard.board_versions import ChangesPage
@@ -33,7 +32,7 @@ from scorer.metrics.statistics.threshold_selection import METHODS, LabelledDista
 from scorer.ranking.judged_entries import JudgedEntries
 from scorer.ranking.vectorised import RankedBoard, rank_entries
 from scorer.submissions.labels import LabelColumns, build_label_columns, load_label_info
-from scorer.tuning.impact import LISTED, ListName, ThresholdImpact, load_lists
+from scorer.tuning.impact import LIST_NAMES, LISTED, ListName, ThresholdImpact, load_page
 
 AUTOMATIC = tuple(method for method in METHODS if method != "manual")
 
@@ -151,7 +150,8 @@ def compute_impact(
 ) -> Retuning:
     """:func:`compare` with at most ``limit`` rows of each list."""
     former, choice, impact = compare(session, entries, request, previous=previous)
-    return Retuning(former, choice, impact, load_lists(session, impact, limit))
+    lists = {name: load_page(session, impact, name, limit=limit) for name in LIST_NAMES}
+    return Retuning(former, choice, impact, lists)
 
 
 def preview(session: Session, entries: TrackEntries, request: TuningRequest) -> Retuning:
@@ -166,20 +166,16 @@ def retune(
     kind: TrackKind,
     *,
     request: TuningRequest,
-    restored: Mapping[str, Any] | None = None,
+    restored: dict[str, Any] | None = None,
 ) -> tuple[Threshold, Retuning]:
-    """Choose a track's tau by ``request.method`` and record it. Returns the row and its changes.
+    """Choose a track's tau by ``request.method`` and record it.
 
     ``restored`` is the choice that an undo goes back to. ``Invalid`` if the method lacks an input. ``Conflict`` if
     another tau is chosen meanwhile (``tau-has-moved``), or the final board is published (``published``).
     """
     entries = load_entries(acting.session, state, kind)
     retuning = preview(acting.session, entries, request)
-    threshold = _threshold_row(entries, retuning.choice, request, author=acting.actor, now=acting.now)
-    if restored is not None:
-        threshold.method = UNDO
-        threshold.choice = dict(restored)
-    _record(acting.session, entries, threshold)
+    threshold = _record(acting, entries, retuning.choice, request=request, restored=restored)
     if kind == "private":
         before, after = retuning.impact.before.judged, retuning.impact.after.judged
         penalty_notices.notify_newly_penalised(
@@ -192,9 +188,7 @@ def set_threshold(acting: Acting, state: CompetitionState, kind: TrackKind, *, r
     """Record a choice of tau over the entries that this transaction sees, including its own changes. For imports, which
     need no impact."""
     entries = load_entries(acting.session, state, kind, own_writes=True)
-    threshold = _threshold_row(entries, entries.choose(request), request, author=acting.actor, now=acting.now)
-    _record(acting.session, entries, threshold)
-    return threshold
+    return _record(acting, entries, entries.choose(request), request=request)
 
 
 def undo(
@@ -210,7 +204,7 @@ def undo(
     _require_newest(thresholds[0] if thresholds else None, after)
     effective = effective_thresholds(thresholds)
     if len(effective) < 2:
-        raise Conflict("nothing-to-undo", "The track has no earlier tau to go back to.")
+        raise Conflict("nothing-to-undo", "The track has no earlier tau to restore.")
     target, undone = effective[-2], effective[-1]
     request = TuningRequest("manual", tau=target.tau, reason=reason, after=thresholds[0].id)
     restored = target.choice | {"restores": target.id, "undoes": undone.id}
@@ -243,41 +237,41 @@ def _threshold(session: Session, track: Track, threshold_id: int) -> Threshold |
     return threshold
 
 
-def _threshold_row(
-    entries: TrackEntries, choice: ThresholdChoice, request: TuningRequest, *, author: Account, now: datetime
-) -> Threshold:
-    return Threshold(
-        track_id=entries.track.id,
-        tau=choice.tau,
-        method=request.method,
-        choice=choice_as_json(choice),
-        reason=request.reason,
-        author_id=author.id,
-        created_at=now,
-    )
-
-
 def _require_newest(current: Threshold | None, after: int | None) -> None:
     if after is not None and (0 if current is None else current.id) != after:
-        raise Conflict("tau-has-moved", "Somebody has chosen another tau in the meantime. Look at the board again.")
+        raise Conflict("tau-has-moved", "Another tau has been chosen in the meantime. Check it, then try again.")
 
 
-def _record(session: Session, entries: TrackEntries, threshold: Threshold) -> None:
+def _record(
+    acting: Acting,
+    entries: TrackEntries,
+    choice: ThresholdChoice,
+    *,
+    request: TuningRequest,
+    restored: dict[str, Any] | None = None,
+) -> Threshold:
     """Insert a threshold. The threshold that it was compared with must still be the newest, the track still in use, and
     the final board not published."""
-    kind, slug, former = entries.kind, entries.state.competition.slug, entries.in_force
+    session, track_id, kind, former = acting.session, entries.track.id, entries.kind, entries.in_force
     lock_unless_final(session, entries.state.competition)
-    if tuning.lock_track(session, threshold.track_id) != kind:
+    if tuning.lock_track(session, track_id) != kind:
         raise Conflict(
-            "track-replaced", "The track has been given another extractor in the meantime. Look at the board again."
+            "track-replaced", "The track's extractor has been changed in the meantime. Check its tau, then try again."
         )
-    _require_newest(tuning.newest_threshold(session, threshold.track_id), 0 if former is None else former.id)
-    session.add(threshold)
-    session.flush()
+    _require_newest(tuning.newest_threshold(session, track_id), 0 if former is None else former.id)
+    threshold = Threshold(
+        track_id=track_id,
+        tau=choice.tau,
+        method=request.method if restored is None else UNDO,
+        choice=choice_as_json(choice) if restored is None else restored,
+        reason=request.reason,
+    )
+    acting.add(threshold)
     audit_log.record_action(
-        Acting(session, session.get_one(Account, threshold.author_id), threshold.created_at),
-        "threshold.undone" if threshold.method == UNDO else "threshold.chosen",
-        f"track:{slug}/{kind}",
+        acting,
+        "threshold.chosen" if restored is None else "threshold.undone",
+        f"track:{entries.state.competition.slug}/{kind}",
         before={"tau": former.tau, "method": former.method} if former else None,
         after={"tau": threshold.tau, "method": threshold.method, "reason": threshold.reason},
     )
+    return threshold

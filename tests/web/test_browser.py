@@ -69,7 +69,7 @@ def test_columns_are_chosen_and_kept(browser: Browser, address: str) -> None:
     with visit(browser, address + f"{LONG}?after=100") as tab:
         page = tab.page
         assert page.locator("td.shown").count() == 0
-        page.get_by_text("More columns").click()
+        page.get_by_text("Metric columns").click()
         page.get_by_label("kid").check()
         page.get_by_label("fd_dinov2").check()
         page.locator(".more-columns").get_by_role("button", name="Show").click()

@@ -89,7 +89,7 @@ def test_the_board_shows_rank_team_numbers_and_times(browse: Browse) -> None:
     ]  # fmt: skip
     first = rows(table)[1]
     assert [cell.text for cell in first.all(role="cell")] == [
-        "1 Ggold place", "31.20418", "31.204", "0.3811", "3", "12 minutes ago"
+        "1 Ggold medal", "31.20418", "31.204", "0.3811", "3", "12 minutes ago"
     ]  # fmt: skip
     assert first.one("bdi").text == "Kernel density 0.40"
     assert first.one("time").attributes == {
@@ -153,10 +153,10 @@ def test_medals_are_letters_and_words_as_well_as_colours(browse: Browse) -> None
     page = document(browse(SampleSite()))
     medals = [[medal.text for medal in line.all(class_="medal")] for line in rows(page)]
     assert medals == [
-        [], ["Ggold place"], ["Ggold place"], ["Ssilver place"], ["Ssilver place"],
-        ["Bbronze place"], ["Bbronze place"], ["Bbronze place"], [], [], [], [], []
+        [], ["Ggold medal"], ["Ggold medal"], ["Ssilver medal"], ["Ssilver medal"],
+        ["Bbronze medal"], ["Bbronze medal"], ["Bbronze medal"], [], [], [], [], []
     ]  # fmt: skip
-    assert "silver places to rank 4" in page.one(class_="legend").text
+    assert "silver medals up to rank 4" in page.one(class_="legend").text
 
 
 def test_copies_are_listed_separately_with_their_reason(browse: Browse) -> None:
@@ -330,7 +330,7 @@ def test_a_page_has_a_hundred_places(browse: Browse) -> None:
     assert not last.all("a", rel="next")
     assert rows(last)[0].one(class_="rank").text == "201"
     beyond = document(client, f"{HERE}?after=900")
-    assert "The board ends before rank 901" in beyond.one(class_="empty").text
+    assert "This board has no rank 901." in beyond.one(class_="empty").text
 
 
 def test_copies_are_on_the_first_page_and_limited(browse: Browse) -> None:

@@ -31,18 +31,18 @@ def test_a_campaign_is_measured_switched_and_undone(
             expect(page.get_by_text("2 measured")).to_be_visible()
             page.reload()
             expect(page.get_by_role("row").filter(has_text="$500")).to_have_count(2)
-            expect(page.get_by_text("the memorization distance not at all.")).to_be_visible()
+            expect(page.get_by_text("memorization distance not at all.")).to_be_visible()
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 800})
                 assert page.evaluate("document.documentElement.scrollWidth") == width
                 assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
             take_pictures(page, "rescoring")
             page.get_by_label("Reason", exact=True).fill("The prize goes to the right team.")
-            page.get_by_role("button", name="Switch").click()
-            expect(page.locator(".title .badge")).to_have_text("in force")
+            page.get_by_role("button", name="Switch to new measurements").click()
+            expect(page.locator(".title .badge")).to_have_text("in use")
             assert [place[0] for place in places(service, slug, "private")] == [place[0] for place in reversed(before)]
             page.get_by_label("Reason", exact=True).fill("A fault was found.")
             page.get_by_role("button", name="Undo switch").click()
-            expect(page.locator(".title .badge")).to_have_text("taken back")
+            expect(page.locator(".title .badge")).to_have_text("undone")
             assert places(service, slug, "private") == before
             assert tab.console_messages == []

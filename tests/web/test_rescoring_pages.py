@@ -104,7 +104,7 @@ def test_a_decision_from_an_outdated_campaign_page_is_refused(service: Service, 
     decide(service, slug, campaign, "cancel")
     assert buttons(read(service, here)) == []
     stale = press(service, before, here, 409, decision="pause", reason="Later.")
-    assert "The campaign is cancelled. This state does not allow pause." in stale.text
+    assert "The campaign is cancelled, so you can't pause it." in parse_html(stale.text).one(role="alert").text
 
 
 def test_while_the_final_board_is_published_no_switch_is_offered(service: Service, slug: str) -> None:

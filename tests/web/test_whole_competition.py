@@ -98,9 +98,9 @@ def rescored_and_taken_back(competition: Competition, monkeypatch: pytest.Monkey
     assert competition.admin("campaign", "undo", *campaign).document["state"] == "taken back"
     assert places(competition.service, competition.slug, "private") == before
     back, on = (notice["body"] for notice in competition.service.notices("eve")[:2])
-    assert on.startswith("Entries have been measured again and the new measurements count on the private track")
+    assert on.startswith("Entries have been measured again, and the new measurements now count on the private track")
     assert back.startswith(
-        "The new measurements of entries no longer count and the earlier ones count again on the private track"
+        "The new measurements of entries no longer count, and the earlier ones count again on the private track"
     )
 
 

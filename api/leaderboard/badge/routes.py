@@ -34,7 +34,6 @@ class Field:
 
 MAX_LABEL_LENGTH = 40
 
-
 router = ApiRouter(tags=["leaderboard"])
 HEADERS = {
     "Cache-Control": "public, no-cache",
@@ -59,7 +58,7 @@ def show(
     team: Annotated[str, Query(max_length=200, description="The name of the team.")],
     track: TrackKind = "public",
 ) -> Response:
-    """Get an SVG badge with a team's public rank and score, for other sites."""
+    """Get an SVG badge that shows a team's rank and score, to embed in other sites."""
     state = standings.visible_state(Acting(session, None, now), slug)
     etag = compute_etag(
         "badge", standings.board_version(session, state, track, account=None), state.competition.title, team
@@ -79,7 +78,6 @@ def _badge(session: Session, state: CompetitionState, track: TrackKind, *, team:
 
 
 def badge_svg(label: str, message: str, medal: str | None) -> str:
-    """The colour of the right field is that of the ``medal``, if there is one."""
     short = label if len(label) <= MAX_LABEL_LENGTH else f"{label[: MAX_LABEL_LENGTH - 1]}…"
     left = _measure_width(short) + PADDING
     right = _measure_width(message) + PADDING

@@ -26,12 +26,12 @@ function textsOf(impact) {
     looked: formatCount(reviews.looked),
     borderline: formatCount(counts.borderline),
     low: formatDistance(interval.low),
-    high: interval.high === null ? "any distance" : formatDistance(interval.high),
+    high: formatDistance(interval.high ?? 2), /* no tau is above 2 */
   };
 }
 
 function announcementOf(texts) {
-  const known = texts.caught ? `, ${texts.caught} memorisers caught, ${texts.wronged} wrongly penalised` : "";
+  const known = texts.caught ? `, ${texts.caught} memorisers penalised, ${texts.wronged} wrongly penalised` : "";
   return `tau ${texts.tau}: ${texts.penalised} penalised${known}, ${texts.medals} medals change`;
 }
 

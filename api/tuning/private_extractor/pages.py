@@ -19,7 +19,6 @@ router = Router(include_in_schema=False)
 
 @router.api_route("/competitions/{slug}/private-extractor", methods=["GET", "HEAD"])
 def show_private_extractor(slug: str, acting: ActingOrganizer, viewer: KnownViewer) -> Response:
-    """The private track's extractor, and how well the distances of extractors separate labelled entries."""
     return _page(acting, slug, viewer)
 
 
@@ -44,7 +43,6 @@ def _page(acting: Acting, slug: str, viewer: Viewer, **outcome: Any) -> Response
 def start_comparison(
     slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
-    """Compare the ticked extractors."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     wanted = [name[:100] for name in fields.getlist("extractor")]
     with refusal_on(_page, acting, slug, viewer, place="compare"):
@@ -58,7 +56,6 @@ def start_comparison(
 def choose_extractor(
     slug: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn, settings: AppSettings
 ) -> Response:
-    """Replace the private track's extractor."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     reason = text(fields, "reason", max_length=2000).strip()
     with refusal_on(_page, acting, slug, viewer, place="choose"):

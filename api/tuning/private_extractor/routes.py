@@ -17,14 +17,14 @@ router = ApiRouter(prefix="/competitions/{slug}/private-extractor", tags=["extra
 
 @router.get("")
 def show(slug: str, acting: ActingOrganizer) -> PrivateExtractorView:
-    """Get the private track's extractor, the progress of its scoring, and the newest comparison. Organizers only."""
+    """Get the private track's extractor, the progress of its scoring, and the latest comparison. Organizers only."""
     return private_extractor_view(acting.session, load_state(acting.session, slug, acting.now))
 
 
 @router.post("/comparisons", status_code=202)
 def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: AppSettings) -> ComparisonStatus:
-    """Measure all labelled entries in the feature spaces of other extractors, after all scoring. Existing measurements
-    are not repeated."""
+    """Compare other extractors with the private track's. All labelled submissions are measured in their feature spaces
+    when no other jobs wait; existing measurements are reused."""
     state = load_state(acting.session, slug, acting.now)
     extractor_comparison.start_comparison(acting, state, **body.model_dump(), weights=settings.weights_sha256)
     return extractor_comparison.comparison_status(acting.session, state)
@@ -34,8 +34,8 @@ def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: A
 def choose(
     slug: str, body: NewPrivateExtractor, acting: ActingOrganizer, settings: AppSettings
 ) -> PrivateExtractorView:
-    """Change the private track's extractor. This is possible until a board is published. All entries are scored again,
-    and tau is reset. The references must be prepared for the extractor, which a comparison does."""
+    """Change the private track's extractor, until a board is published. All submissions are scored again, and tau is
+    reset. The references must be prepared for the new extractor: compare it first."""
     state = load_state(acting.session, slug, acting.now)
     extractor_choice.replace_extractor(acting, state, **body.model_dump(), weights=settings.weights_sha256)
     return private_extractor_view(acting.session, load_state(acting.session, slug, acting.now))

@@ -16,7 +16,7 @@ class NewComparison(Request):
 
     extractors: list[str] = Field(min_length=1, max_length=10, examples=[["inception_v3", "nasnetalarge"]])
     early_labels: bool = Field(
-        False, description="Whether to use early labels for entries without a decided label. They are marked."
+        False, description="Whether to use early labels for submissions without a decided label."
     )
 
 
@@ -26,12 +26,12 @@ class NewPrivateExtractor(Request):
     extractor: str = Field(examples=["nasnetalarge"])
     reason: str = Field(min_length=1, max_length=2000)
     tau: float | None = Field(
-        None, ge=0, le=2, description="The track's first tau; null for half the distance of the held-out images."
+        None, ge=0, le=2, description="The track's initial tau; null for half the distance of the held-out images."
     )
 
 
 class PrivateExtractorView(BaseModel):
-    """The private track's extractor, the progress of its scoring, and the newest comparison."""
+    """The private track's extractor, the progress of its scoring, and the latest comparison."""
 
     extractor: str
     scored: int

@@ -1,4 +1,4 @@
-"""The page of shown tracks: their progress, and a form to add one."""
+"""The page of additional metrics (shown tracks): their progress, and a form to add one."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -68,7 +68,7 @@ def add_shown_track(
 def _wanted(fields: Fields) -> NewShownTrack:
     reference, visibility = text(fields, "reference"), text(fields, "visibility")
     if reference not in TRACK_KINDS or visibility not in {"everybody", "organizers"}:
-        raise Invalid("bad-request", "Choose the references and the visibility.")
+        raise Invalid("bad-request", "Choose the reference images and the visibility.")
     given = {name: number_field(fields, name, float) for name in LIMITS}
     return NewShownTrack(
         name=text(fields, "name").strip(),
@@ -89,7 +89,6 @@ def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer, vie
 
 @router.post("/{shown_track}/measurements")
 def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Repeat failed measurements."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     shown_tracks.measure_missing(acting, state, shown_track)
     return see_other(f"/competitions/{slug}/shown-tracks")

@@ -1,4 +1,4 @@
-"""Shown tracks: numbers that do not affect the ranking. Viewers get the tracks that are visible to them."""
+"""Shown tracks: metrics that do not affect the ranking. Viewers get the tracks that are visible to them."""
 
 from pydantic import BaseModel, Field
 
@@ -27,9 +27,7 @@ class NewShownTrackBody(Request):
     reference: TrackKind = Field("public", description="The track that provides the reference images.")
     visibility: Visibility = Field(
         "organizers",
-        description=(
-            "Who can see the number: `everybody` from now on, or `organizers` until the final board is published."
-        ),
+        description="Who can see the values: `everybody`, or `organizers` (with reviewers) until the final board.",
     )
     constants: dict[str, float] = Field(
         default_factory=dict, max_length=10, description="The metric's constants that differ from its defaults."
@@ -43,7 +41,7 @@ class ShownTrackPage(Page):
 class MissingMeasurementsView(BaseModel):
     """The queued measurements."""
 
-    entries: int = Field(description="The number of entries with a failed measurement that are measured again.")
+    entries: int = Field(description="The number of submissions that are measured again.")
 
 
 router = ApiRouter(prefix="/competitions/{slug}/shown-tracks", tags=["extractors"])
@@ -67,8 +65,8 @@ def list_shown_tracks(slug: str, acting: ActingVisitor, wanted: Paging) -> Shown
 def add_shown_track(
     slug: str, body: NewShownTrackBody, acting: ActingOrganizer, settings: AppSettings
 ) -> ShownTrackView:
-    """Add a shown track: a number that does not affect the ranking. Scored and later entries are measured when no other
-    jobs wait."""
+    """Add a shown track, a metric that does not affect the ranking. All scored submissions are measured when no other
+    jobs wait, and later ones as they come in."""
     state = load_state(acting.session, slug, acting.now)
     wanted = shown_tracks.NewShownTrack(**body.model_dump())
     shown = shown_tracks.add(acting, state, wanted, weights=settings.weights_sha256)
@@ -77,13 +75,13 @@ def add_shown_track(
 
 @router.delete("/{shown_track}", status_code=204)
 def remove_shown_track(slug: str, shown_track: str, acting: ActingOrganizer) -> None:
-    """Remove a shown track. Its measurements are kept, but if you add the track again, entries are measured again."""
+    """Remove a shown track. Its measurements are kept, but if you add it again, submissions are measured again."""
     shown_tracks.remove(acting, load_state(acting.session, slug, acting.now), shown_track)
 
 
 @router.post("/{shown_track}/measurements", status_code=202)
 def measure_missing(slug: str, shown_track: str, acting: ActingOrganizer) -> MissingMeasurementsView:
-    """Measure the entries without a value because their measurement or the references' preparation failed."""
+    """Retry a shown track's failed measurements, and the preparation of its references if that failed."""
     state = load_state(acting.session, slug, acting.now)
     entries = shown_tracks.measure_missing(acting, state, shown_track)
     return MissingMeasurementsView(entries=entries)

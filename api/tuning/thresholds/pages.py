@@ -23,12 +23,12 @@ router = Router(include_in_schema=False)
 MAX_SHOWN_CHANGES = 30
 """Rows in a list of changes; the API has pages of all changes."""
 METHODS = {
-    "margin": ("Margin", "Catches the most memorisers without penalising more than a chosen share of the legitimate"
-               " entries. It separates better than the paper's tau*, the mean of all distances (method Paper)."),
-    "accuracy": ("Accuracy", "The fewest labelled entries on the wrong side."),
-    "otsu": ("Otsu", "The split with the least variance inside its two parts; it ignores labels."),
-    "held_out": ("Held-out", "Half the distance of the held-out images."),
-    "paper": ("Paper", "The mean of all distances, the paper's literal formula."),
+    "margin": ("Margin", "Penalises as many memorisers as possible, but at most a chosen share of the legitimate"
+               " entries. Separates them better than the paper's tau* (the method Paper)."),
+    "accuracy": ("Accuracy", "Puts as few labelled entries as possible on the wrong side of tau."),
+    "otsu": ("Otsu", "Splits the distances into two groups with the least variance within each. Ignores labels."),
+    "held_out": ("Held-out", "Uses half the distance of the held-out images."),
+    "paper": ("Paper", "Uses the mean of all distances, which is the paper's tau* taken literally."),
 }  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def show_thresholds(
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
     tau: Annotated[float | None, Query(ge=0, le=2)] = None,
 ) -> Response:
-    """A preview of ``tau`` or of the choice of ``method``; by default of the tau in force."""
+    """A preview of ``tau`` or of the choice of ``method``; by default of the current tau."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     wanted = TuningRequest(method or "manual", alpha, tau) if method or tau is not None else None
     return _page(acting, state, track, wanted=wanted, viewer=viewer)
@@ -100,7 +100,7 @@ def _drawing(entries: TrackEntries, tau: float) -> Distribution:
 
 
 def _first(entries: TrackEntries, options: list[Option]) -> TuningRequest:
-    """The first preview: the tau in force, otherwise the first method with a choice, otherwise tau 0."""
+    """The first preview: the current tau, otherwise the first method with a choice, otherwise tau 0."""
     if entries.in_force is not None:
         return TuningRequest("manual", tau=entries.in_force.tau)
     possible = [option.method for option in options if option.choice is not None]

@@ -32,8 +32,8 @@ router = ApiRouter(prefix="/competitions/{slug}/tracks/{kind}/thresholds", tags=
 
 @router.post("", status_code=201)
 def retune(slug: str, kind: TrackKind, body: NewThreshold, response: Response, acting: ActingOrganizer) -> RetuningView:
-    """Choose a track's tau. The response has the impact. Boards use the new tau from their next read, without new
-    measurements. The request fails with 409 if there is a newer tau than `after`."""
+    """Choose a track's tau. The response contains the impact. Boards use the new tau immediately; nothing is measured
+    again. The request fails with 409 if there is a newer threshold than `after`."""
     if not body.preview and not body.reason.strip():
         raise Invalid("no-reason", "Give a reason for the new threshold. The history shows it.")
     request = thresholds.TuningRequest(**body.model_dump(exclude={"preview"}))
@@ -48,7 +48,7 @@ def retune(slug: str, kind: TrackKind, body: NewThreshold, response: Response, a
 
 @router.post("/undo", status_code=201)
 def undo(slug: str, kind: TrackKind, body: NewUndo, acting: ActingOrganizer) -> RetuningView:
-    """Undo the newest choice of tau: a new row restores the previous tau. Undoing again goes back one more step."""
+    """Undo the latest choice of tau, which restores the previous one. Undoing again goes back one more step."""
     state = load_state(acting.session, slug, acting.now)
     threshold, retuning = thresholds.undo(acting, state, kind, **body.model_dump())
     return retuning_view(retuning, kind, "undo", threshold=threshold)
@@ -62,7 +62,7 @@ def choices(
     wanted: Paging,
     alpha: Annotated[float, Query(ge=0, lt=1)] = 0.0,
 ) -> OptionPage:
-    """Preview the tau that each automatic method would choose now, or why it can't choose. Organizers only."""
+    """Preview the tau that each automatic method would choose now, or why it can't choose one. Organizers only."""
     entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
     page = wanted.slice_all(thresholds.method_options(entries, alpha=alpha))
     return OptionPage(choices=page.rows, next_after=page.next_after)
@@ -84,8 +84,8 @@ def show_impact(
 def list_impact(
     slug: str, kind: TrackKind, name: ListName, acting: ActingOrganizer, query: Annotated[ImpactPageQuery, Query()]
 ) -> ImpactPageView:
-    """Get a page of a tau's impact: the entries that it newly penalises, frees or is close to, or the teams with a new
-    rank, medal or prize. Organizers only."""
+    """Get a page of a tau's impact: submissions that are newly penalised, no longer penalised or close to tau, or teams
+    whose rank, medal or prize changes. Organizers only."""
     entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
     _, _, impact = thresholds.compare(acting.session, entries, query.request(), previous=query.previous)
     return impact_page_view(load_page(acting.session, impact, name, after=query.after, limit=query.limit))
@@ -99,8 +99,8 @@ def history(
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=100)] = STEPS,
 ) -> ThresholdPage:
-    """List the track's choices of tau, newest first, with author, method, reason, and the entries that they penalised
-    or freed. Organizers only."""
+    """List a track's choices of tau, newest first. Each comes with its author, method and reason, and the submissions
+    whose penalty it added or removed. Organizers only."""
     entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
     steps = threshold_history.threshold_history(acting.session, entries, before=after, limit=limit + 1).steps
     views = [threshold_view(step) for step in steps[:limit]]
@@ -113,10 +113,10 @@ def list_changes(
     kind: TrackKind,
     threshold_id: int,
     acting: ActingOrganizer,
-    after: Annotated[int, Query(ge=0, le=10**9, description="Skip this many entries.")] = 0,
+    after: Annotated[int, Query(ge=0, le=10**9, description="Skip this many submissions.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> ImpactPageView:
-    """Get a page of the entries that a choice of tau penalised or freed. Organizers only."""
+    """Get a page of the submissions whose penalty a choice of tau added or removed. Organizers only."""
     entries = thresholds.load_entries(acting.session, load_state(acting.session, slug, acting.now), kind)
     page = threshold_history.load_step_changes(acting.session, entries, threshold_id, after=after, limit=limit)
     return impact_page_view(page)

@@ -21,14 +21,14 @@ class NewThreshold(Request):
 
     method: ThresholdMethod = "margin"
     alpha: float = Field(
-        0.0, ge=0, lt=1, description="For `margin`: the share of legitimate entries that it may penalise."
+        0.0, ge=0, lt=1, description="For `margin`: the share of legitimate submissions that it may penalise."
     )
-    tau: float | None = Field(None, ge=0, le=2, description="For `manual`: the value.")
-    reason: str = Field("", max_length=2000, description="The reason; required unless this is a preview.")
-    preview: bool = Field(False, description="Whether to only return the impact.")
+    tau: float | None = Field(None, ge=0, le=2, description="For `manual`: the tau.")
+    reason: str = Field("", max_length=2000, description="Required unless this is a preview. The history shows it.")
+    preview: bool = Field(False, description="Whether to return the impact without applying the tau.")
     after: int | None = Field(
         None,
-        description="The id of the threshold that you decided on. The request fails with 409 if there is a newer one.",
+        description="The ID of the threshold to replace. The request fails with 409 if there is a newer one.",
     )
 
 
@@ -37,13 +37,13 @@ class ImpactQuery(BaseModel):
 
     method: ThresholdMethod = "manual"
     alpha: Annotated[
-        float, Field(ge=0, lt=1, description="For `margin`: the share of legitimate entries that it may penalise.")
+        float, Field(ge=0, lt=1, description="For `margin`: the share of legitimate submissions that it may penalise.")
     ] = 0.0
-    tau: Annotated[float | None, Field(ge=0, le=2, description="For `manual`: the value.")] = None
+    tau: Annotated[float | None, Field(ge=0, le=2, description="For `manual`: the tau.")] = None
     previous: Annotated[
         int | None,
         Field(
-            ge=0, description="The id of the threshold to compare with, 0 for none; by default the threshold in force."
+            ge=0, description="The ID of the threshold to compare with, 0 for none; by default the current threshold."
         ),
     ] = None
 
@@ -65,7 +65,7 @@ class ImpactPageQuery(ImpactQuery):
 
 
 class NewUndo(Request):
-    """A request to undo the newest choice of tau."""
+    """A request to undo the latest choice of tau."""
 
     reason: str = Field(min_length=1, max_length=2000)
     after: int | None = Field(None, description="The same as for a new threshold.")
@@ -74,10 +74,10 @@ class NewUndo(Request):
 class ImpactCounts(BaseModel):
     """The total number of rows in each list of an impact."""
 
-    entries: int = Field(description="The entries for which tau is chosen: without late entries and benchmarks.")
-    below: int = Field(description="The entries that this tau penalises.")
-    penalised: int
-    freed: int
+    entries: int = Field(description="The submissions for which tau is chosen: not late, and no benchmarks.")
+    below: int = Field(description="The submissions that this tau penalises.")
+    penalised: int = Field(description="The submissions that are newly penalised.")
+    freed: int = Field(description="The submissions that are no longer penalised.")
     borderline: int
     moves: int
     medals: int
@@ -86,26 +86,25 @@ class ImpactCounts(BaseModel):
 
 class RetuningView(BaseModel):
     """A choice of tau, its statistics, and its impact on the board. Each list has up to 100 rows;
-    `thresholds/impact/{name}` has pages of all rows."""
+    `thresholds/impact/{name}` returns all rows in pages."""
 
     track: TrackKind
     preview: bool
     threshold_id: int | None
     tau: float
     previous_id: int | None = Field(
-        description="The id of the threshold it is compared with. Send it as `previous` for further pages."
+        description="The ID of the threshold it is compared with. Send it as `previous` for further pages."
     )
     previous_tau: float | None
     method: ThresholdMethod | Literal["undo"]
     choice: dict[str, Any] = Field(
-        description="memorization_margin (the paper's d(M)), auc, cohens_d, the confusion with labels, and the"
-        " interval of"
-        " tau with the same impact."
+        description="memorization_margin (the paper's d(M)), auc, cohens_d, the confusion matrix of the labelled"
+        " submissions, and the interval of tau with the same impact."
     )
     counts: ImpactCounts
     penalised: list[PenaltyChange]
     freed: list[PenaltyChange]
-    borderline: list[PenaltyChange] = Field(description="Entries within 2 standard errors of tau.")
+    borderline: list[PenaltyChange] = Field(description="Submissions within 2 standard errors of tau.")
     moves: list[RankChange]
     medals: list[AwardChange] = Field(description="Teams that gain or lose a medal, or get another medal.")
     prizes: list[AwardChange]
@@ -118,22 +117,22 @@ class OptionPage(Page):
 
 
 class ThresholdView(RecordView):
-    """A past or current tau, with its impact on the entries at that time."""
+    """A past or current tau, with its impact on the submissions at that time."""
 
     id: int
     tau: float
     method: str
     choice: dict[str, Any]
     reason: str
-    author: str | None = Field(description="Null if the preparation of the references set it.")
+    author: str | None = Field(description="Null if it was set when the references were prepared.")
     created_at: datetime
-    standing: bool = Field(description="Whether it has not been undone.")
+    standing: bool = Field(description="Whether the choice has not been undone.")
     penalised_count: int
     freed_count: int
     penalised: list[PenaltyChange] = Field(
-        description="The first 30 entries; `thresholds/{id}/changes` has all of them."
+        description="The first 30 newly penalised submissions; `thresholds/{id}/changes` returns all."
     )
-    freed: list[PenaltyChange] = Field(description="The same for freed entries.")
+    freed: list[PenaltyChange] = Field(description="The same for submissions that are no longer penalised.")
 
 
 class ThresholdPage(Page):

@@ -150,7 +150,7 @@ def test_a_second_publication_shows_changes_and_notifies_teams(arena: Arena) -> 
         assert ("your rank has changed" in notice["subject"]) is moved
         assert notice["link"].endswith("/versions") is moved
     page = service.http.get(f"/competitions/{arena.slug}/versions", headers={"Accept": "text/html"}).text
-    assert "ranks of 2 teams changed since" in page
+    assert "2 teams have changed rank since" in page
     assert "An error." in page
     board = service.http.get(f"/competitions/{arena.slug}?track=private", headers={"Accept": "text/html"}).text
     assert "Changes since" in board

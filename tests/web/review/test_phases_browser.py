@@ -58,7 +58,7 @@ def test_from_the_review_to_the_final_board(browser: Browser, service: Service, 
         tab.page.goto(f"{here}?track=private")
         look(tab.page, "competition-final")
         tab.page.get_by_role("link", name="Changes since").click()
-        expect(tab.page.get_by_text("No ranks changed")).to_be_visible()
+        expect(tab.page.get_by_text("No ranks have changed")).to_be_visible()
         look(tab.page, "versions")
         tab.page.goto(f"{here}/publication")
         tab.page.get_by_label("Reason (shown to all participants)").fill("A mistake.")

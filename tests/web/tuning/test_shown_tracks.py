@@ -102,7 +102,7 @@ def test_the_shown_tracks_page_is_for_organizers_and_reports_errors(service: Ser
     assert read(service, here).one("h1").text == "Sign in"
     enter(service, "organizer")
     page = read(service, here)
-    assert "No shown tracks yet." in page.text
+    assert "No additional metrics yet." in page.text
     assert page.one("nav", aria_label="Organizing").all("a", href=here, aria_current="page")
     action = f"{here}#add"
     refused = answer_to(service, here, action, **{**WANTED, "name": "kid_2", "k": "many"})
@@ -129,7 +129,7 @@ def test_the_shown_tracks_page_adds_measures_and_removes_tracks(service: Service
     measure(service)
     kid, mifid = read(service, here).one("ul", class_="items").all("li")
     assert "KID (unbiased MMD²) of tiny@1, lower is better visible to everybody" in kid.text
-    assert "1 entry measured; organizer" in kid.text
+    assert "1 entry measured; added by organizer" in kid.text
     assert "tau = 0.2" in mifid.text
     assert not kid.all("form", action=f"{here}/kid_2/measurements"), "no measurement is missing"
     assert answer_to(service, here, f"{here}/kid_2/removal").status_code == 303
@@ -219,7 +219,7 @@ def test_shown_tracks_are_added_and_viewed_in_a_browser(browser: Browser, servic
         page.get_by_label("Metric").select_option("kid")
         page.get_by_label("Extractor").select_option("efficientnet_lite0@1")
         page.get_by_label("everybody now").check()
-        page.get_by_role("button", name="Add track").click()
+        page.get_by_role("button", name="Add metric").click()
         expect(page.get_by_text("preparing the references")).to_be_visible()
         measure(service)
         # The page updates itself.

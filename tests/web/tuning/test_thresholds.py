@@ -75,7 +75,7 @@ def test_the_tuning_page_reports_errors_and_overwrites_nothing(service: Service)
     here = f"/competitions/{slug}/tau"
     enter(service, "organizer")
     page = read(service, here)
-    assert "No tau is in force" in page.text
+    assert "No tau has been applied yet" in page.text
     assert page.one("li", class_="chosen").text.startswith("Margin"), "the first method with enough data"
     assert "no held-out distance" in page.text
     assert page.all("p", class_="empty")[0].text == "No choices yet. Preview a tau above and apply it."
@@ -142,7 +142,7 @@ def test_with_a_final_board_only_the_preview_is_offered(service: Service) -> Non
     assert (
         final.one("section", aria_labelledby="apply")
         .one("p", class_="empty")
-        .text.startswith("Not possible while the final")
+        .text.startswith("You can't apply a tau while the final")
     )
     assert numbers(final)["tau"] == "0.2500", "previews are still possible"
     for action, section in forms.items():

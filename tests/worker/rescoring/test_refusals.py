@@ -166,8 +166,8 @@ def test_participants_are_notified_of_a_switch_and_its_undo(service: Service, sl
         notices = service.call(who, "GET", "/notices").json()["notices"]
         bodies = [notice["body"] for notice in notices if "have changed" in notice["subject"]]
         assert [body.partition(" on the private track")[0] for body in bodies] == [
-            "The new measurements of entries no longer count and the earlier ones count again",
-            "Entries have been measured again and the new measurements count",
+            "The new measurements of entries no longer count, and the earlier ones count again",
+            "Entries have been measured again, and the new measurements now count",
         ][: 2 * notified]
         assert not any("switch!" in body or "undo!" in body for body in bodies), "only organizers see reasons"
 

@@ -60,7 +60,7 @@ def test_a_campaign_of_two_scorer_versions_cannot_be_switched_on(
     assert run_next(service.context, Queue.RESCORE)
     refused = decide(service, slug, mixed, "switch")
     assert read_problem(refused) == (409, "mixed-versions")
-    assert "Its measurements are from scorer versions 2 and 3." in refused.text
+    assert "The measurements are from scorer versions 2 and 3." in refused.text
     assert places(service, slug, "private") == before
     assert decide(service, slug, mixed, "cancel").json()["state"] == "cancelled"
     another = started(service, slug, track="private")
