@@ -81,7 +81,7 @@ class AnswerView(TypedDict):
 
 
 class AwardChange(TypedDict):
-    """A team with a change of medal (`gold`, `silver`, `bronze`) or prize (its amount); null means no award."""
+    """A team whose medal (`gold`, `silver`, `bronze`) or prize (its amount) changes; null means none."""
 
     team: str
     before: str | None
@@ -170,7 +170,7 @@ class ActView(TypedDict):
 
 
 class AwardBoundary(TypedDict):
-    """The last place that wins an award, and the difference between its score and that of the next place."""
+    """The last rank that wins an award, and the difference between its score and that of the next rank."""
 
     rank: int
     awards: list[str]
@@ -250,7 +250,7 @@ class CodeRequestView(TypedDict):
 
 
 class ComparedExtractor(TypedDict):
-    """How well the memorization distance in an extractor's feature space separates the labelled entries."""
+    """How well the memorization distance in an extractor's feature space separates the labelled submissions."""
 
     extractor: str
     present: bool
@@ -665,7 +665,7 @@ class Option(TypedDict):
 
 
 class PenaltyChange(TypedDict):
-    """An entry that becomes penalised or freed, or is near tau."""
+    """A submission that is newly penalised, no longer penalised, or close to tau."""
 
     submission_id: str
     team: str
@@ -697,7 +697,7 @@ class PreparationView(TypedDict):
 
 
 class PrivateExtractorView(TypedDict):
-    """The private track's extractor, the progress of its scoring, and the newest comparison."""
+    """The private track's extractor, the progress of its scoring, and the latest comparison."""
 
     extractor: str
     scored: int
@@ -780,9 +780,9 @@ class ImpactCounts(TypedDict):
 
 
 class ReviewWorkload(TypedDict):
-    """How many entries must be reviewed until every medal place has an entry that is not labelled as memorising.
-    Entries known to memorise are skipped, because they will lose their place; the next best entry counts. An
-    undecided entry may still turn out to memorise, so `open` is a lower bound."""
+    """How many submissions must be reviewed until every winning place has one that is not labelled as memorising.
+    Submissions known to memorise are skipped, because they will lose their rank; the next best one counts
+    instead. An undecided submission may still turn out to memorise, so `open` is a lower bound."""
 
     places: int
     looked: int
@@ -791,7 +791,7 @@ class ReviewWorkload(TypedDict):
 
 class RetuningView(TypedDict):
     """A choice of tau, its statistics, and its impact on the board. Each list has up to 100 rows;
-    `thresholds/impact/{name}` has pages of all rows."""
+    `thresholds/impact/{name}` returns all rows in pages."""
 
     track: Literal["public", "private"]
     preview: bool
@@ -1135,7 +1135,7 @@ class BoardImpact(TypedDict):
 
 
 class SwitchPreview(TypedDict):
-    """The changes of a switch, or of undoing it, on each board that depends on the track."""
+    """What a switch, or undoing it, would change on each board that depends on the track."""
 
     undo: bool
     tau: float | None
@@ -1143,7 +1143,7 @@ class SwitchPreview(TypedDict):
 
 
 class ThresholdView(TypedDict):
-    """A past or current tau, with its impact on the entries at that time."""
+    """A past or current tau, with its impact on the submissions at that time."""
 
     id: int
     tau: float
