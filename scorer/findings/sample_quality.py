@@ -25,13 +25,13 @@ def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
     """Accuracies of the 1-nearest-neighbour test on real images, on generated images, and on both."""
     outcome = (
         f"The nearest image is of the same kind for {format_percent(test.real.share)} of the real and"
-        f" {format_percent(test.generated.share)} of the generated images; chance gives"
-        f" {format_percent(test.both.expected)}"
+        f" {format_percent(test.generated.share)} of the generated images;"
+        f" {format_percent(test.both.expected)} would be expected by chance"
     )
     conclusion = f"{outcome}. The test cannot distinguish real from generated images."
     if test.both.p_below < SIGNIFICANCE_LEVEL:
         conclusion = (
-            f"{outcome} ({format_p_value(test.both.p_below)}). Generated images are next to real images, as copies are."
+            f"{outcome} ({format_p_value(test.both.p_below)}). Like copies, generated images are next to real images."
         )
     if test.both.p_above < SIGNIFICANCE_LEVEL:
         conclusion = (
@@ -51,8 +51,8 @@ def _accuracy(name: str, accuracy: Accuracy, sentence: str) -> Finding:
 
 def _nearest(accuracy: Accuracy, kind: str) -> str:
     return (
-        f"For {format_percent(accuracy.share)} of the {kind} images, the nearest image is also {kind}; chance gives"
-        f" {format_percent(accuracy.expected)}."
+        f"For {format_percent(accuracy.share)} of the {kind} images, the nearest image is also {kind};"
+        f" {format_percent(accuracy.expected)} would be expected by chance."
     )
 
 
@@ -62,8 +62,8 @@ def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
     conclusion = "by more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "by no more than chance"
     share = (
         f"{comparison.different} of {bins} bins have significantly different shares of the generated and of the"
-        f" training images; chance gives about {NDB_LEVEL * bins:.0f}. All bins together differ {conclusion}"
-        f" ({format_p_value(comparison.p_value)})."
+        f" training images; about {NDB_LEVEL * bins:.0f} would be expected by chance. All bins together differ"
+        f" {conclusion} ({format_p_value(comparison.p_value)})."
     )
     divergence = (
         f"The Jensen-Shannon divergence between both sets, counted in bins, is {comparison.divergence:.4f} nats;"
@@ -92,9 +92,9 @@ def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
             getattr(curve.mean, what),
             SHARE,
             HIGHER,
-            f"{label}, which weights {what}, is {getattr(curve.mean, what):.3f} ± {getattr(curve.error, what):.3f}. It"
+            f"{label}, which favours {what}, is {getattr(curve.mean, what):.3f} ± {getattr(curve.error, what):.3f}. It"
             f" is the mean over {curve.clusterings} clusterings of both sets, with a standard deviation of"
-            f" {getattr(curve.between, what):.3f}; equal sets have 1.",
+            f" {getattr(curve.between, what):.3f}; identical sets have 1.",
             getattr(curve.error, what),
             error_kind="sampling",
         )
@@ -124,7 +124,7 @@ def relative_mmd_finding(test: RelativeMmd) -> Finding:
 def kid_finding(kid: Estimate) -> Finding:
     sentence = (
         f"The kernel distance to the training images is {kid.value:.4g} ± {kid.standard_error:.2g} (standard error over"
-        " the choice of images); equal sets have 0 on average."
+        " the choice of images); identical sets have 0 on average."
     )
     return Finding("kid", kid.value, SQUARED_MMD, LOWER, sentence, kid.standard_error, error_kind="sampling")
 
@@ -197,7 +197,7 @@ def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | No
     if held_out is None:
         return Finding("authenticity", authenticity.share, SHARE, HIGHER, f"{sentence}.", error, error_kind="sampling")
     chance = p_fewer(authenticity, held_out)
-    sentence += f"; of held-out images, {format_percent(held_out.share)} are"
+    sentence += f"; the same is true of {format_percent(held_out.share)} of the held-out images"
     fewer = (
         f" ({format_p_value(chance)}). Some images are versions of training images."
         if chance < SIGNIFICANCE_LEVEL

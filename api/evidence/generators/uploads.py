@@ -1,4 +1,4 @@
-"""Receives a generator file from a request's body or a page's form, streams it into the store and records it."""
+"""Receiving a generator file from a request's body or a page's form: streams it into the store and records it."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -80,7 +80,7 @@ def declaration_in(fields: dict[str, str]) -> DeclaredLatent:
     distribution = fields.get("distribution")
     dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
     if not 1 <= dimension <= MAX_LATENT_DIMENSION:
-        raise Invalid("bad-latent", f"Enter the dimensions of the latent vector, from 1 to {MAX_LATENT_DIMENSION:,}.")
+        raise Invalid("bad-latent", f"Enter a latent dimension from 1 to {MAX_LATENT_DIMENSION:,}.")
     if distribution not in get_args(Distribution):
-        raise Invalid("bad-latent", "Choose the distribution of the latent vector's numbers.")
+        raise Invalid("bad-latent", "Choose the distribution of each component.")
     return DeclaredLatent(dimension, cast(Distribution, distribution))

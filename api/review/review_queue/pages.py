@@ -96,7 +96,7 @@ def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, *,
 
 @router.api_route("/competitions/{slug}/review-queue/next", methods=["GET", "HEAD"])
 def go_to_next(slug: str, acting: ActingReviewer, skip: SkipCount = 0) -> Response:
-    """Claim the reviewer's most decisive open entry after the first ``skip`` and redirect to it."""
+    """Claim the reviewer's next open entry after the first ``skip`` and redirect to it."""
     state = visible_state(acting, slug)
     access.require_reviewer(state, acting.actor)
     return see_other(_next(acting, state, skip))
@@ -276,7 +276,7 @@ def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, field
     def request(acting: Acting) -> str:
         days, words = text(fields, "days"), text(fields, "text", max_length=code_uploads.MAX_TEXT_LENGTH)
         if not days.isdecimal() or len(days) > 3:
-            raise Invalid("bad-deadline", "Enter the number of days that the team has.")
+            raise Invalid("bad-deadline", "Enter a deadline from 1 to 365 days.")
         until = page.now + timedelta(days=int(days))
         code_uploads.request_code(acting, page.submission_id, until=until, text=words)
         return f"/submissions/{page.submission_id}/review#team"

@@ -41,9 +41,9 @@ class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
             if isinstance(leaf, Tensor):
                 self.count += leaf.numel()
                 if leaf.ndim > MAX_AXES:
-                    raise self.node.refusal("bad-node", f"makes a tensor with {leaf.ndim} axes.")
+                    raise self.node.refusal("bad-node", f"produces a tensor with {leaf.ndim} axes (limit: {MAX_AXES}).")
         if self.count > self.limit:
-            raise Invalid("too-much-memory", f"{self.node} makes more numbers than the remaining {self.limit:,}.")
+            raise Invalid("too-much-memory", f"{self.node} produces more than the remaining {self.limit:,} numbers.")
         return result
 
 

@@ -36,7 +36,7 @@ def draw_targets(
     others = () if entry is None else (entry.images,)
     if any(images.shape[1:] != train.shape[1:] for images in (held_out, *others)):
         shapes = ", ".join(str(images.shape[1:]) for images in (train, held_out, *others))
-        raise Invalid("bad-images", f"Training, held-out and entry images must have one shape, but have {shapes}.")
+        raise Invalid("bad-images", f"Training, held-out and entry images must have the same shape, but have {shapes}.")
     random = np.random.default_rng([plan.seed, 1])
     near = None if entry is None else entry.near
     drawn: dict[TargetKind, tuple[Pixels, Index]] = {}

@@ -22,7 +22,7 @@ _DTYPES: dict[int, torch.dtype] = {
 def _cast(node: Node, x: Tensor) -> Tensor:
     number = node.integer("to", 0)
     if number not in _DTYPES:
-        raise node.refusal("bad-node", "casts to a type other than float32, float64, int32, int64 and bool.")
+        raise node.refusal("bad-node", "casts to a type other than float32, float64, int32, int64 or bool.")
     return x.to(_DTYPES[number])
 
 

@@ -13,7 +13,7 @@ from scorer.generators.onnx.operators.operator import Operator, integers, resolv
 
 def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
     if node.integer("training_mode", 0) or len(node.outputs) > 1:
-        raise node.refusal("training-mode", "normalises by the batch. Export the generator for inference (.eval()).")
+        raise node.refusal("training-mode", "normalises over the batch. Export the generator for inference (.eval()).")
     return functional.batch_norm(x, mean, variance, scale, bias, eps=node.number("epsilon", 1e-5))
 
 
@@ -75,7 +75,7 @@ def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Opera
     def run(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
         named = node.integers("axes") if axes is None else integers(node, axes)
         if not named and node.integer("noop_with_empty_axes", 0):
-            raise node.refusal("unsupported-form", "has noop_with_empty_axes, which Kennel does not read.")
+            raise node.refusal("unsupported-form", "has noop_with_empty_axes, which Kennel does not support.")
         over = tuple(resolve_axis(node, axis, x.ndim) for axis in named or range(x.ndim))
         return reduce(x, over, bool(node.integer("keepdims", 1)))
 

@@ -38,10 +38,10 @@ def numbers(node: Node, tensor: Tensor) -> tuple[float, ...]:
     if tensor.is_meta:
         raise node.refusal(
             "data-dependent-shape",
-            "makes a shape that depends on the latent's values; all images must have one shape.",
+            "produces a shape that depends on the latent's values; all images must have the same shape.",
         )
     if tensor.numel() > 4096:
-        raise node.refusal("bad-node", "takes more numbers for a shape than any shape has.")
+        raise node.refusal("bad-node", f"has {tensor.numel():,} numbers for a shape; the limit is 4,096.")
     return tuple(tensor.reshape(-1).tolist())
 
 

@@ -133,7 +133,7 @@ def _range(node: Node, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
 def _pad(node: Node, x: Tensor, pads: Tensor, value: Tensor | None = None, axes: Tensor | None = None) -> Tensor:
     mode = node.text("mode", "constant")
     if mode not in _PAD_MODES:
-        raise node.refusal("unsupported-form", f"pads with the mode '{mode[:20]}', which Kennel does not read.")
+        raise node.refusal("unsupported-form", f"pads with the mode '{mode[:20]}', which Kennel does not support.")
     over = [resolve_axis(node, axis, x.ndim) for axis in (range(x.ndim) if axes is None else integers(node, axes))]
     widths = integers(node, pads)
     sides = {axis: (widths[i], widths[i + len(over)]) for i, axis in enumerate(over)}
@@ -158,7 +158,7 @@ def _depth_to_space(node: Node, x: Tensor) -> Tensor:
 
 def _space_to_depth(node: Node, x: Tensor) -> Tensor:
     if node.text("mode", "DCR") != "DCR":
-        raise node.refusal("unsupported-form", "rearranges columns before rows, which Kennel does not read.")
+        raise node.refusal("unsupported-form", "rearranges columns before rows, which Kennel does not support.")
     n, depth, height, width = x.shape
     b = node.integer("blocksize", 1)
     parts = x.reshape(n, depth, height // b, b, width // b, b).permute(0, 3, 5, 1, 2, 4)
