@@ -157,19 +157,14 @@ def _build_case_point(
 ) -> ChecklistPoint:
     """A point (name, title, words) with the cases that no ruling settles, best rank first."""
     ruled = publication.last_ruled(session, [case.ref for case in cases])
-    ranked = [
-        (board.find_entry_rank(case.ref) or 0, case) for case in cases if not _is_since(ruled.get(case.ref), case.since)
-    ]
+    open_ = [case for case in cases if case.ref not in ruled or ruled[case.ref] < case.since]
+    ranked = [(board.find_entry_rank(case.ref) or 0, case) for case in open_]
     first = sorted(ranked, key=itemgetter(0))[:MAX_CONCERNS]
     scores = load_scores(session, state.tracks["private"].id, [case.ref for _, case in first])
     concerns = [_case_at_rank(rank, case, scores[case.ref]) for rank, case in first]
     name, title, words = point
     settled = f"{words} To resolve a case, make a ruling on the winning entry."
     return _build_queue_point(state, name, title, count=len(ranked), words=settled, concerns=concerns)
-
-
-def _is_since(ruled: datetime | None, since: datetime) -> bool:
-    return ruled is not None and ruled >= since
 
 
 def _case_at_rank(rank: int, case: _Case, winner: Score) -> Concern:

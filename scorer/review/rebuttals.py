@@ -72,7 +72,7 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
     )
     acting.add(rebuttal)
     subject = f"New rebuttal in {submission.competition.title}"
-    body = f"Entry {submission.ref} in {submission.competition.title} has a new rebuttal. Please answer it."
+    body = f"Entry {submission.ref} in {submission.competition.title} has a new rebuttal. Organizers can answer it."
     notice = NoticeText(Kind.REVIEW, subject, body, f"/submissions/{submission.id}/review")
     judges = competition_roles.judges_to_notify(acting.session, submission.competition)
     notices.notify(acting.session, notice, acting.now, accounts=[judge.id for judge in judges])

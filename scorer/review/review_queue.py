@@ -190,7 +190,6 @@ class FlaggedEntry:
 
     ref: int
     submission_id: str
-    team_id: int
     team: str
     reasons: Sequence[FlagReason]
     weight: int
@@ -341,7 +340,6 @@ def _flagged_entry(
     return FlaggedEntry(
         ref=row.ref,
         submission_id=row.id,
-        team_id=row.team_id,
         team=row.team,
         reasons=[FlagReason(name, REASON_SENTENCES[name](values)) for name in names],
         weight=row.weight,
