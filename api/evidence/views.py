@@ -140,13 +140,10 @@ def _matches(visible: VisibleEvidence, name: str, group: Sequence[ExamplePair]) 
         MatchView(generated=pair.image, other=pair.other, distance=pair.distance, mirrored=pair.mirrored)
         for pair in group
     ]
-    picture = f"/api/v1/submissions/{visible.submission.id}/evidence/{visible.track}/{name}{_version(visible)}"
-    return MatchesView(name=name, pairs=pairs, picture=picture)
-
-
-def _version(visible: VisibleEvidence) -> str:
-    """A query that changes the address with the evidence, because browsers cache the picture forever."""
-    return f"?of={visible.evidence.id}" if visible.evidence is not None else ""
+    picture = f"/api/v1/submissions/{visible.submission.id}/evidence/{visible.track}/{name}"
+    # Browsers cache the picture forever, so its address changes with the evidence.
+    version = f"?of={visible.evidence.id}" if visible.evidence is not None else ""
+    return MatchesView(name=name, pairs=pairs, picture=picture + version)
 
 
 def _cell(cell: Mapping[str, Any], matches: Mapping[str, MatchesView]) -> CellView:

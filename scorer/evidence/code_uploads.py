@@ -61,7 +61,6 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
 
 
 def is_wanted(session: Session, submission: Submission, now: datetime) -> bool:
-    """Whether the code of an entry is requested and the deadline has not passed."""
     request = newest_row(session, CodeRequest, submission_ref=submission.ref)
     return request is not None and now < request.until
 

@@ -177,7 +177,6 @@ def record_refusal(
 
 
 def _notify_refusal(session: Session, generator: GeneratorFile, why: str, *, now: datetime) -> None:
-    """Notify the team, or the organizer who uploaded the file."""
     submission = session.get_one(Submission, generator.submission_ref)
     author = generator.author
     subject = f"The generator for {submission.file_name} cannot be used"

@@ -66,7 +66,6 @@ async def store_generator(
 async def receive_generator(
     submission_id: str, request: Request, begin: Transaction, *, store: Blobs, account: Account, settings: Settings
 ) -> None:
-    """Store the file of a page's form as an entry's generator."""
     async with page_form(request, account.id, max_bytes=settings.generator_max_bytes) as form:
         declared = declaration_in(form.fields)
         await store_generator(

@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
-from sqlalchemy.orm import Session
 
-from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
+from scorer.db.tables import GeneratorFile, Recovery
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import HELD_OUT_GROUPS, AuditState, AuditStatus
 from scorer.generators.onnx_files import Distribution
@@ -74,7 +73,7 @@ class PowerView(BaseModel):
     random: DetectableShares = Field(description="For randomly drawn training images.")
     near: DetectableShares | None = Field(
         description=(
-            "For training images near the submission, if it is near all memorised images; null if there were too few."
+            "For training images near the submission, if it is near all memorised images; null if not searched."
         )
     )
 
@@ -157,14 +156,7 @@ class GeneratorView(BaseModel):
     former: list[FormerView] = Field(description="Replaced generators, newest first. For reviewers and organizers.")
 
 
-def visible_generator_view(session: Session, submission: Submission, account: Account) -> GeneratorView | None:
-    """The generator of an entry, if this person may see it."""
-    status = generator_audits.audit_status(session, submission, account)
-    return None if status is None else generator_view(submission.id, status)
-
-
 def generator_view(submission_id: str, status: AuditStatus) -> GeneratorView:
-    """A generator with the visible part of its result."""
     generator = status.generator
     recovery = status.recovery
     return GeneratorView.model_validate(
