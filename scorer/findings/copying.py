@@ -11,7 +11,6 @@ from scorer.metrics.statistics.mann_whitney import MannWhitney
 
 
 def overall_sentence(test: MannWhitney) -> str:
-    """Say what Z_U shows, the test over all images together."""
     if test.deviation == 0.0:
         return "All distances to the training images are equal, so this test says nothing about copying."
     closer = (
@@ -30,7 +29,6 @@ def overall_sentence(test: MannWhitney) -> str:
 
 
 def c_t_sentence(test: DataCopying) -> str:
-    """Say what C_T shows, the average over the cells."""
     value, error = test.c_t, test.c_t_error
     if value is None or error is None:
         return "No region of the training images has enough images of this entry for a comparison, so C_T has no value."
@@ -76,7 +74,6 @@ def cell_sentence(cell: CellCopying) -> str:
 
 
 def representation_sentence(test: DataCopying) -> str:
-    """Say what NDB-over and NDB-under show."""
     chance = NDB_LEVEL * len(test.cells)
     return (
         f"Of {len(test.cells)} regions, {test.ndb_over} have a significantly larger share of the entry's images than of"
@@ -86,7 +83,6 @@ def representation_sentence(test: DataCopying) -> str:
 
 
 def partial_copying_sentence(test: PartialCopying) -> str:
-    """Say how many images are closer to a training image than held-out images are."""
     if not test.is_informative:
         return "Some held-out images are also training images, so this test cannot detect single copies."
     sentence = (
@@ -116,7 +112,6 @@ def closeness_finding(name: str, closeness: PartialCopying, sentence: str, *, un
 
 
 def quantile_sentence(level: float, of_entry: float, of_held_out: float) -> str:
-    """Compare one quantile of the distances of the entry's images with that of held-out images."""
     return (
         f"The closest {format_percent(level)} of the entry's images have a cosine distance of at most {of_entry:.4f} to"
         f" a training image; for the same share of the held-out images, it is at most {of_held_out:.4f}."
@@ -146,7 +141,6 @@ def data_copying_findings(test: DataCopying) -> tuple[Finding, ...]:
 
 
 def cell_count_findings(test: DataCopying) -> tuple[Finding, ...]:
-    """NDB-over and NDB-under."""
     sentence = representation_sentence(test)
     return tuple(
         Finding(name, float(count), REGIONS, FIVE_PERCENT, sentence, p_value=p_more(count, len(test.cells)))

@@ -20,7 +20,6 @@ def _mirrored(count: int) -> str:
 
 
 def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images, compared as thumbnails."""
     closeness = duplicates.closeness
     conclusion = closeness_conclusion(
         closeness,
@@ -40,7 +39,6 @@ def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
 
 
 def hash_copies_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images, compared with perceptual hashes."""
     closeness = duplicates.closeness
     conclusion = closeness_conclusion(
         closeness,
@@ -78,7 +76,6 @@ def relative_copies_finding(duplicates: NearDuplicates) -> Finding:
 
 
 def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images, compared with the extractor's features."""
     closeness = duplicates.closeness
     outcome = f"None of the {closeness.generated:,} images is a near duplicate of a training image"
     if closeness.below:
@@ -105,7 +102,6 @@ def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
 
 
 def internal_duplicates_finding(duplicates: InternalDuplicates) -> Finding:
-    """The share of images that are near duplicates of another image of the entry."""
     count = len(duplicates.group)
     outcome = f"No two of the {count:,} images are near duplicates"
     if duplicates.pairs:
@@ -123,7 +119,6 @@ def internal_duplicates_finding(duplicates: InternalDuplicates) -> Finding:
 
 
 def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
-    """The share of images that are equal to a training image, upright or mirrored, pixel by pixel."""
     count = len(copies.exact_index)
     copied = copies.exact + copies.mirrored
     sentence = f"None of the {count:,} images equals a training image pixel by pixel, upright or mirrored."

@@ -22,7 +22,6 @@ def match_sentence(match: GeneratorMatch) -> str:
 
 
 def match_findings(match: GeneratorMatch) -> Iterator[Finding]:
-    """The share of the entry's images found, and the comparison of features if it was made."""
     yield Finding(
         "generator_match",
         match.entry.verbatim,

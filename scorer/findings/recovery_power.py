@@ -59,12 +59,10 @@ class MemorisationPower:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The shares of all training images, by kind of target."""
         return {"random": asdict(self.drawn), "near": None if self.near is None else asdict(self.near)}
 
 
 def power_findings(power: MemorisationPower) -> Iterator[Finding]:
-    """The detectable share for each kind of target."""
     yield _finding("recovery_power", power.drawn, "")
     if power.near is not None:
         yield _finding("recovery_near_power", power.near, ", if the entry is near them")

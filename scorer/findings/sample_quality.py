@@ -22,7 +22,6 @@ CMMD, FLD, EFFECTIVE_IMAGES = "CMMD", "FLD", "effective images"
 
 
 def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
-    """Accuracies of the 1-nearest-neighbour test on real images, on generated images, and on both."""
     outcome = (
         f"The nearest image is of the same kind for {format_percent(test.real.share)} of the real and"
         f" {format_percent(test.generated.share)} of the generated images;"
@@ -57,7 +56,6 @@ def _nearest(accuracy: Accuracy, kind: str) -> str:
 
 
 def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
-    """NDB / K and the Jensen-Shannon divergence."""
     bins = len(comparison.excess)
     conclusion = "by more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "by no more than chance"
     share = (
@@ -103,7 +101,6 @@ def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
 
 
 def relative_mmd_finding(test: RelativeMmd) -> Finding:
-    """The difference of the relative MMD test."""
     outcome = (
         f"The kernel distance to the training images is {test.generated:.2g} for generated images and"
         f" {test.held_out:.2g} for held-out images"
@@ -138,7 +135,6 @@ def cmmd_finding(distance: Estimate) -> Finding:
 
 
 def likelihood_findings(divergence: LikelihoodDivergence) -> tuple[Finding, ...]:
-    """FLD, and its gap between training and held-out images."""
     fld = (
         f"FLD of {divergence.images:,} images of each kind is {divergence.fld:.4g} ± {divergence.fld_error:.2g}"
         " (standard error over the choice of generated images). Held-out images are this much less likely under"
@@ -188,7 +184,6 @@ def prdc_findings(prdc: Prdc, error: Prdc) -> tuple[Finding, ...]:
 
 
 def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | None = None) -> Finding:
-    """The share of authentic images, compared with that of held-out images if there are any."""
     sentence = (
         f"{format_percent(authenticity.share)} of the images are farther from their nearest training image than that"
         " image is from its nearest other training image"
@@ -227,12 +222,10 @@ def fid_finding(fid: float, error: float | None) -> Finding:
 
 
 def fid_infinity_finding(line: Estimate | None, fid: float) -> Finding:
-    """FID-infinity, with the FID of all images, >= 0."""
     name = "fid_infinity"
-    unit = FID
     if line is None:
-        return Finding(name, None, unit, LOWER, "There are too few images to estimate FID for more of them.")
+        return Finding(name, None, FID, LOWER, "There are too few images to estimate FID for more of them.")
     error = line.standard_error
     doubt = "" if error is None else f" ± {error:.2g} (standard error over the choice of images)"
     sentence = f"With more and more images, FID would fall from {fid:.2f} to about {line.value:.2f}{doubt}."
-    return Finding(name, line.value, unit, LOWER, sentence, error, error_kind="sampling")
+    return Finding(name, line.value, FID, LOWER, sentence, error, error_kind="sampling")
