@@ -36,7 +36,6 @@ def export_command(dimension: int | None) -> str:
 
 
 def export_advice(dimension: int | None) -> str:
-    """The advice at the end of messages about a file's form."""
     return f"With PyTorch, export a supported file like this: {export_command(dimension)}"
 
 

@@ -35,7 +35,6 @@ class Generator(nn.Module):
         self.values: Range = "tanh"
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Map latents (n, d), or images, to images."""
         takes_axes = len(self.network.graph.latent_shape)
         images: Tensor = self.network(inputs if inputs.ndim == takes_axes else inputs[:, :, None, None]).float()
         return 2.0 * images - 1.0 if self.values == "sigmoid" else images
@@ -83,12 +82,12 @@ def _refuse_images(shape: Sequence[int], rows: int, size: int, *, limits: Genera
         raise Invalid(
             "wrong-images",
             f"For {rows} latents, the output is {shape_text}; it must be {rows} x 3 x s x s (or {rows} x 1 x s x s), "
-            "that is, square images with the colours first.",
+            "that is, square images with the channels first.",
         )
     if shape[0] != rows:
         raise _fixed(dimension, f"produces {shape[0]} images from {rows} latents")
     if shape[2] < size:
-        raise Invalid("wrong-images", f"The images are {shape[2]} pixels wide; they need at least {size}.")
+        raise Invalid("wrong-images", f"The images are {shape[2]} pixels wide; they must be at least {size}.")
     if shape[2] > limits.side:
         raise Invalid("too-much-memory", f"The images are {shape[2]} pixels wide; the limit is {limits.side}.")
 

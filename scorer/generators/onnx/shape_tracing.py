@@ -48,8 +48,6 @@ class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
 
 
 class _Trace:
-    """One trace through the nodes with ``rows`` latents, and the remaining budgets."""
-
     def __init__(self, network: OnnxModule, rows: int, limits: GeneratorLimits) -> None:
         self.network = network
         self.rows = rows

@@ -118,8 +118,6 @@ def errors_between(images: Tensor, targets: Tensor, mask: Tensor) -> Vector:
 
 @dataclass(frozen=True)
 class Search:
-    """A generator with its latent space and the plan for the search."""
-
     generator: GeneratorFunction
     latent: Latent
     plan: AuditPlan

@@ -127,7 +127,6 @@ def main(folder: Path) -> None:
 
 
 def out_of_memory(limits: GeneratorLimits) -> Invalid:
-    """The error for a generator that exceeds the memory limit."""
     return Invalid(
         "out-of-memory", f"The generator needs more memory than the limit of {limits.memory_bytes >> 20:,} MB."
     )

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from scorer.generators.onnx.graph import Node
 from scorer.generators.onnx.operators.linear import each_axis
-from scorer.generators.onnx.operators.operator import Operator, integers, resolve_axis
+from scorer.generators.onnx.operators.operator import Operator, integers, plain, resolve_axis
 
 
 def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
@@ -57,12 +57,7 @@ def _average_pool(node: Node, x: Tensor) -> Tensor:
     return functional.avg_pool2d(x, kernel, strides, pads[:space], ceil, padded)
 
 
-def _global_average(_: Node, x: Tensor) -> Tensor:
-    return x.mean(tuple(range(2, x.ndim)), keepdim=True)
-
-
 def _along_axis(run: Callable[[Tensor, int], Tensor]) -> Operator:
-    """The operator of a function along the axis of the attribute ``axis``."""
     return Operator(lambda node, x: run(x, resolve_axis(node, node.integer("axis", -1), x.ndim)))
 
 
@@ -91,7 +86,7 @@ def _product(x: Tensor, over: tuple[int, ...], keep: bool) -> Tensor:
 NORMALISING: dict[str, Operator] = {
     "AveragePool": Operator(_average_pool),
     "BatchNormalization": Operator(_batch),
-    "GlobalAveragePool": Operator(_global_average),
+    "GlobalAveragePool": plain(lambda x: x.mean(tuple(range(2, x.ndim)), keepdim=True)),
     "GroupNormalization": Operator(_group),
     "InstanceNormalization": Operator(_instance),
     "LayerNormalization": Operator(_layer),

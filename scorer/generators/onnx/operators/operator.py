@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from scorer.generators.onnx.graph import Node
@@ -50,8 +49,3 @@ def resolve_axis(node: Node, axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise node.refusal("bad-node", f"uses axis {axis} of a tensor with {rank} axes.")
     return axis % max(rank, 1)
-
-
-def stored_tensor(array: object) -> Tensor:
-    """An array of the file as a tensor, copied."""
-    return torch.tensor(array, device="cpu")
