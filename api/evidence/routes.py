@@ -1,4 +1,4 @@
-"""Evidence of copying: the findings for an entry on a track, and PNGs of the matching images."""
+"""Evidence of copying: the findings for a submission on a track, and PNGs of the matching images."""
 
 from typing import Annotated
 
@@ -27,8 +27,9 @@ Group = Annotated[
 
 @router.get("")
 def show(submission_id: str, kind: TrackKind, session: DbSession, account: Visitor) -> EvidenceView:
-    """Get the findings of all tests on an entry and track, or the progress of the tests. For reviewers and organizers.
-    Once the final board is published, for everybody, but images only for the entry's team."""
+    """Get the findings of all tests on a submission and track, or the progress of the tests. For reviewers and
+    organizers, and for the submission's team once a board is published. Everybody can see the findings, without
+    images, once the final board is published."""
     submission = visibility.require_visible(session, submission_id, account)
     return evidence_view(session, submission, kind, account=account)
 
@@ -43,11 +44,9 @@ def sheet(
     images: ZipImages,
     account: CurrentUser,
 ) -> Response:
-    """Get the images of a group of `matches` or of a cell in one PNG: the entry's images in the upper row, each above
-    its
-    match (mirrored if that is the match). For reviewers and organizers, and for the entry's team once the final board
-    is
-    published."""
+    """Get the images of a group of `matches` or of a cell in one PNG: the submission's images in the upper row, each
+    above its match (mirrored if the mirror image matches). For reviewers and organizers, and for the submission's team
+    once a board is published."""
     submission = visibility.require_visible(session, submission_id, account)
     visible = visibility.visible_evidence(session, submission, kind, account=account)
     evidence, pairs = visible.evidence, visible.groups.get(group)

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from api.evidence.generators.views import GeneratorView, visible_generator_view
+from api.evidence.generators.views import GeneratorView, generator_view
 from api.evidence.views import CellView, EvidenceView, MatchesView, evidence_view
 from api.rendering.charts.recovery_errors import RecoveryErrorsChart, build_recovery_errors_chart
 from scorer.acting import Acting
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
-from scorer.evidence import generator_uploads
+from scorer.evidence import generator_audits, generator_uploads
 from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
-from scorer.findings.summary import Summary, gravity
+from scorer.findings.summary import gravity
 from scorer.generators.onnx_files import MAX_LATENT_DIMENSION
 from scorer.lifecycle import TRACK_KINDS
 
@@ -43,14 +43,9 @@ class EvidenceSection:
 def build_evidence_sections(session: Session, submission: Submission, account: Account) -> list[EvidenceSection]:
     """The evidence on every track. The track with the gravest summary is open if it has a sign of copying."""
     views = [evidence_view(session, submission, kind, account=account) for kind in TRACK_KINDS]
-    gravest = _gravest([view.summary for view in views])
+    summaries = [view.summary for view in views if view.summary is not None]
+    gravest = min(summaries, key=lambda summary: gravity(summary.verdict, summary.share), default=None)
     return [_evidence_section(view, is_gravest=view.summary is not None and view.summary is gravest) for view in views]
-
-
-def _gravest(summaries: Sequence[Summary | None]) -> Summary | None:
-    """The first of the gravest summaries; None if there are none."""
-    made = [summary for summary in summaries if summary is not None]
-    return min(made, key=lambda summary: gravity(summary.verdict, summary.share), default=None)
 
 
 def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSection:
@@ -86,7 +81,8 @@ class GeneratorSection:
 
 
 def build_generator_section(acting: Acting, submission: Submission) -> GeneratorSection:
-    upload = visible_generator_view(acting.session, submission, acting.actor)
+    status = generator_audits.audit_status(acting.session, submission, acting.actor)
+    upload = None if status is None else generator_view(submission.id, status)
     result = upload.result if upload is not None else None
     errors = build_recovery_errors_chart(result.report) if result is not None else None
     refused = _find_refusal(acting, submission)

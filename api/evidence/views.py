@@ -26,22 +26,22 @@ class FindingView(BaseModel):
         description="The method. docs/explanation/evidence.md lists all methods.", examples=["data-copying"]
     )
     name: str = Field(examples=["c_t"])
-    value: float | None = Field(description="Null if the test was not possible; the sentence gives the reason.")
+    value: float | None = Field(description="Null if the test was not possible; `sentence` gives the reason.")
     unit: str = Field(examples=["standard deviations"])
     direction: str = Field(examples=["0 is best; far below indicates copying"])
     sentence: str
     standard_error: float | None = Field(description="Null if there is none.")
     error_kind: ErrorKind | None = Field(
-        description="The spread that the standard error measures. `sampling`: of the value over new images of the same"
-        " generator. `null`: of the value by chance under the test's null hypothesis.",
+        description="What the standard error measures. `sampling`: how the value varies with new images of the same"
+        " generator. `null`: how it varies by chance under the test's null hypothesis.",
     )
     interval_coverage: float | None = Field(description=INTERVAL_COVERAGE)
     p_value: float | None
 
 
 class MatchView(BaseModel):
-    """An image of the entry and a training image, or two images of the entry in `repeats`, `identical` and
-    `mirrored-twins`."""
+    """An image of the submission and a training image; in `repeats`, `identical` and `mirrored-twins`, two images of
+    the submission."""
 
     generated: str = Field(description="The name of the image in the zip.")
     other: str
@@ -55,7 +55,7 @@ class MatchesView(BaseModel):
     name: str = Field(examples=["near-copies", "cell-3"])
     pairs: list[MatchView]
     picture: str = Field(
-        description="The address of a PNG with all pairs in order: each image of the entry above its match."
+        description="The URL of a PNG with all pairs in order: each image of the submission above its match."
     )
 
 
@@ -63,22 +63,22 @@ class CellView(BaseModel):
     """A region of the training images."""
 
     number: int = Field(description="The number of the region, from 1.")
-    generated: int = Field(description="The number of the entry's images in the region.")
+    generated: int = Field(description="The number of the submission's images in the region.")
     held_out: int = Field(description="The number of held-out images in the region.")
     z: float | None = Field(description="The rank sum in standard deviations; null if there are too few images.")
     p_value: float | None
     copied: bool = Field(description="Whether the images are too close to the training images.")
-    excess: float = Field(description="The Z of the number of the entry's images; above 0 means too many.")
+    excess: float = Field(description="The Z of the number of the submission's images; above 0 means too many.")
     examples: MatchesView | None
 
 
 class EvidenceView(BaseModel):
-    """The findings of all tests on an entry and track."""
+    """The findings of all tests on a submission and track."""
 
     submission_id: str
     track: TrackKind
     state: Literal["none", "waiting", "running", "done", "failed"] = Field(
-        description="The state of the newest job. Earlier findings are shown in the meantime."
+        description="The state of the newest job. Until it is done, earlier findings are shown."
     )
     stage: str | None = Field(description="The stage of a running job.")
     fraction: float | None
@@ -93,7 +93,7 @@ class EvidenceView(BaseModel):
     matches: list[MatchesView] = Field(description="The matching images. For reviewers, organizers and the team.")
     shown: list[ShownNumberView] = Field(
         description=(
-            "The entry's values on the shown tracks that use this track's references, as far as you can see them."
+            "The submission's values on the shown tracks that use this track's references, if you can see them."
         )
     )
 
@@ -140,13 +140,10 @@ def _matches(visible: VisibleEvidence, name: str, group: Sequence[ExamplePair]) 
         MatchView(generated=pair.image, other=pair.other, distance=pair.distance, mirrored=pair.mirrored)
         for pair in group
     ]
-    picture = f"/api/v1/submissions/{visible.submission.id}/evidence/{visible.track}/{name}{_version(visible)}"
-    return MatchesView(name=name, pairs=pairs, picture=picture)
-
-
-def _version(visible: VisibleEvidence) -> str:
-    """A query that changes the address with the evidence, because browsers cache the picture forever."""
-    return f"?of={visible.evidence.id}" if visible.evidence is not None else ""
+    picture = f"/api/v1/submissions/{visible.submission.id}/evidence/{visible.track}/{name}"
+    # Browsers cache the picture forever, so its address changes with the evidence.
+    version = f"?of={visible.evidence.id}" if visible.evidence is not None else ""
+    return MatchesView(name=name, pairs=pairs, picture=picture + version)
 
 
 def _cell(cell: Mapping[str, Any], matches: Mapping[str, MatchesView]) -> CellView:

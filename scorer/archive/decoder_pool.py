@@ -79,7 +79,6 @@ def map_pixels(
 
 
 def _window_shape(size: int, members: Sequence[Member], *, of_references: bool) -> WindowShape:
-    """The window for these images of ``size`` pixels a side."""
     largest = max(member.compressed for member in members)
     one = WindowShape(size, 1, max(WINDOW_BYTES, largest), of_references)
     slots = min(len(members), PIXEL_BYTES // one.image_bytes, *([MAX_REFERENCES] if of_references else []))
@@ -165,8 +164,6 @@ class DecoderPool(Generic[Result]):
 
 
 class _Process:
-    """One process, from its start to its end."""
-
     def __init__(self, shape: WindowShape) -> None:
         descriptor = new_memory(shape)
         self._connection, other = socket.socketpair()

@@ -35,13 +35,10 @@ _BLACK_PIXEL = bytes.fromhex(
 )
 
 
-def main(*shape: str) -> None:
-    """Decode images until standard input ends. ``shape`` comes from :func:`to_arguments`."""
-    decode_images(parse_shape(shape))
-
-
-def decode_images(shape: WindowShape) -> None:
-    """Decode images that come through a window of this shape until standard input ends."""
+def main(*words: str) -> None:
+    """Decode images that come through a window until standard input ends. ``words`` come from :func:`to_arguments`."""
+    size, slots, data_bytes, of_references = map(int, words)
+    shape = WindowShape(size, slots, data_bytes, of_references=bool(of_references))
     window = SharedWindow(shape, WINDOW_DESCRIPTOR)
     os.close(WINDOW_DESCRIPTOR)
     _import_decoders(shape)
@@ -88,12 +85,6 @@ def _import_decoders(shape: WindowShape) -> None:
 def to_arguments(shape: WindowShape) -> list[str]:
     """A window's shape as arguments of the process: size, slots, bytes, and 1 if its images are references."""
     return [str(int(number)) for number in (shape.size, shape.slots, shape.data_bytes, shape.of_references)]
-
-
-def parse_shape(words: Sequence[str]) -> WindowShape:
-    """The shape from the arguments of :func:`to_arguments`."""
-    size, slots, data_bytes, of_references = map(int, words)
-    return WindowShape(size, slots, data_bytes, of_references=bool(of_references))
 
 
 def _answer(answer: object) -> None:

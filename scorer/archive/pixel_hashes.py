@@ -89,12 +89,10 @@ class ExactDuplicates:
 
     @property
     def identical(self) -> int:
-        """The number of images with an equal one."""
         return sum(len(group) for group in self.groups)
 
     @property
     def mirrored(self) -> int:
-        """The number of images without an equal one that mirror another image."""
         return len(self.mirrored_pairs)
 
 

@@ -40,7 +40,6 @@ class WindowShape:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the whole window."""
         return self.pixels_at + self.slots * self.image_bytes
 
 
@@ -63,7 +62,6 @@ class SharedWindow:
             start += len(data)
 
     def take(self, count: int) -> Sequence[PackedImage]:
-        """Read the first ``count`` compressed images."""
         images: list[PackedImage] = []
         start = self._numbers.nbytes
         for method, size, crc, length in self._numbers[:count].tolist():

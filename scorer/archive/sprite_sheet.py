@@ -35,7 +35,6 @@ class Layout:
 
 
 def compute_layout(count: int, size: int) -> Layout:
-    """The layout for an entry of ``count`` images of ``size`` pixels a side."""
     tiles = min(MAX_IMAGES, count // COLUMNS * COLUMNS) or count
     return Layout(tiles, min(COLUMNS, tiles), min(size, TILE))
 

@@ -49,8 +49,6 @@ _EXPECTED_SIGNALS = {signal.SIGKILL, signal.SIGXCPU}
 
 
 class ForkedProcess:
-    """A process of a fork server, from its start until it is closed."""
-
     def __init__(self, server: "_ForkServer", descriptor: int) -> None:
         self._server = server  # keeps the server alive until its last process is closed
         self._descriptor = descriptor
@@ -198,7 +196,6 @@ def _fork(connection: socket.socket, words: Sequence[str], files: Sequence[int])
 
 
 def _become(words: Sequence[str], files: Sequence[int]) -> NoReturn:
-    """Continue as the requested process."""
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

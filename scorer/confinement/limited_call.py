@@ -39,7 +39,7 @@ class Turns:
     def turn(self) -> Iterator[None]:
         """Wait for a turn and keep it; ``Unavailable`` (``busy``) after a minute."""
         if not self._free.acquire(timeout=WAIT_SECONDS):
-            raise Unavailable("busy", "Too many files are being read. Try again in a moment.")
+            raise Unavailable("busy", "Too many files are being read. Please try again in a moment.")
         try:
             yield
         finally:
@@ -121,7 +121,7 @@ def _result(answer: bytes) -> Any:
             return fields["result"]
         refusal = error_from(dict(fields["refusal"]), default_slug="unreadable")
     except (ValueError, TypeError, KeyError, RecursionError):
-        refusal = _unreadable("ended the process that reads it")
+        refusal = _unreadable("crashed the process that read it")
     raise refusal
 
 
@@ -144,5 +144,5 @@ def main(module: str, name: str) -> None:
     except KennelError as error:
         answer = {"refusal": encode_refusal(error)}
     except MemoryError:
-        answer = {"refusal": encode_refusal(_unreadable("needs more memory to read than it may use"))}
+        answer = {"refusal": encode_refusal(_unreadable("needs too much memory to read"))}
     os.write(1, json.dumps(answer).encode())

@@ -51,7 +51,7 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
     audit_log.record_action(acting, "code.requested", f"submission:{submission.id}", after=after)
     subject = f"{submission.competition.title}: code requested for {submission.file_name}"
     body = (
-        f"The organizers request the code of entry {submission.ref}, {submission.file_name}, by "
+        f"The organizers request the code of entry {submission.ref} ({submission.file_name}) by "
         f"{until:%Y-%m-%d %H:%M} UTC. Attach it on the entry's page. {request.text}"
     )
     team = merges.current_team(acting.session, submission.team_id)
@@ -61,7 +61,6 @@ def request_code(acting: Acting, submission_id: str, *, until: datetime, text: s
 
 
 def is_wanted(session: Session, submission: Submission, now: datetime) -> bool:
-    """Whether the code of an entry is requested and the deadline has not passed."""
     request = newest_row(session, CodeRequest, submission_ref=submission.ref)
     return request is not None and now < request.until
 
@@ -104,10 +103,10 @@ def require_code_change(acting: Acting, submission_id: str) -> Submission:
     """
     submission = find_submission(acting.session, submission_id, acting.actor)
     if not is_own(acting.session, submission, acting.actor):
-        raise Forbidden("not-yours", "Only the team of the entry can attach code to it.")
+        raise Forbidden("not-yours", "Only the entry's team can attach code to it.")
     state = load_state(acting.session, submission.competition.slug, acting.now)
     if not takes_code(acting.session, state, submission, now=acting.now):
-        raise Conflict("closed", "The competition has closed, so the code of its entries can no longer be changed.")
+        raise Conflict("closed", "The deadline has passed, so the code of this entry can no longer be changed.")
     return submission
 
 

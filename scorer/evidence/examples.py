@@ -66,7 +66,6 @@ def example_groups(details: Mapping[str, Any], hidden: Collection[str] = ()) -> 
 
 
 def has_sign(group: str, signs: Collection[str]) -> bool:
-    """Whether a group has one of these signs."""
     return not {*GROUP_SIGNS.get(group, (group,))}.isdisjoint(signs)
 
 

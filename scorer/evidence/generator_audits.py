@@ -119,7 +119,7 @@ def pairs_key(session: Session, submission_id: str, group: TargetKind, *, accoun
     recovery = status.recovery
     hidden = group in HELD_OUT_GROUPS and not status.sees_held_out
     if recovery is None or recovery.arrays_key is None or hidden:
-        raise NotFound("no-recovered", "This entry has no recovered images that you may see.")
+        raise NotFound("no-recovered", "This entry has no recovered images that you can see.")
     return recovery.arrays_key
 
 
@@ -140,7 +140,7 @@ def pairs_sheet(arrays: bytes, group: TargetKind) -> bytes:
     with np.load(io.BytesIO(arrays), allow_pickle=False) as stored:
         names = f"pairs.{group}.target", f"pairs.{group}.recovered"
         if any(name not in stored for name in names):
-            raise NotFound("no-recovered", "The audit did not search for images of this kind.")
+            raise NotFound("no-recovered", "The generator audit did not search for images of this kind.")
         return build_pairs_png(zip(*(stored[name] for name in names), strict=True))
 
 
@@ -177,10 +177,9 @@ def record_refusal(
 
 
 def _notify_refusal(session: Session, generator: GeneratorFile, why: str, *, now: datetime) -> None:
-    """Notify the team, or the organizer who uploaded the file."""
     submission = session.get_one(Submission, generator.submission_ref)
     author = generator.author
-    subject = f"The generator of {submission.file_name} cannot be used"
+    subject = f"The generator for {submission.file_name} cannot be used"
     body = f"{subject} in {submission.competition.title}. {why}\n\nYou can upload another file on the entry's page."
     page = f"/submissions/{submission.id}"
     if is_own(session, submission, author):

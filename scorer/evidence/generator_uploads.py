@@ -47,7 +47,7 @@ def require_generator_change(acting: Acting, submission_id: str) -> Submission:
     if submission.status != Status.SCORED:
         raise Conflict("not-scored", f"This entry is {submission.status}. Only scored entries can have a generator.")
     if "held_out" not in competitions.load_references(acting.session, submission.competition_id):
-        raise Conflict("no-held-out", "The competition has no held-out images, which a generator audit needs.")
+        raise Conflict("no-held-out", "A generator audit needs held-out images, but the competition has none.")
     if is_organizer(acting.actor, submission.competition_id):
         return submission
     if competitions.is_final(acting.session, submission.competition_id):
@@ -55,7 +55,7 @@ def require_generator_change(acting: Acting, submission_id: str) -> Submission:
     if rows.count_since(acting.session, submission.ref, utc_day(acting.now)[0]) >= MAX_UPLOADS_A_DAY:
         raise TooMany(
             "generator-limit",
-            f"You can upload {MAX_UPLOADS_A_DAY} generators per entry and UTC day. Try again tomorrow.",
+            f"You can upload {MAX_UPLOADS_A_DAY} generators per entry and UTC day. Please try again tomorrow.",
         )
     return submission
 

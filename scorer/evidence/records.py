@@ -18,8 +18,6 @@ MAX_EXAMPLES = 8
 
 @dataclass(frozen=True)
 class NewEvidence:
-    """The evidence of a submission on a track, computed with one measurement."""
-
     preparation_id: int
     measurement_id: int
     seed: int

@@ -34,8 +34,6 @@ from scorer.submissions.access import is_own, unknown_submission
 
 @dataclass(frozen=True)
 class VisibleEvidence:
-    """The evidence of an entry on a track, as one person may see it."""
-
     submission: Submission
     track: TrackKind
     evidence: Evidence | None

@@ -11,12 +11,11 @@ from scorer.metrics.statistics.mann_whitney import MannWhitney
 
 
 def overall_sentence(test: MannWhitney) -> str:
-    """Say what Z_U shows, the test over all images together."""
     if test.deviation == 0.0:
         return "All distances to the training images are equal, so this test says nothing about copying."
     closer = (
         f"In {format_percent(1.0 - test.share)} of all comparisons, a generated image is closer to the training images"
-        " than a held-out image is; an honest entry has about 50 %"
+        " than a held-out image is; for an honest entry, this is about 50 %"
     )
     if test.p_smaller < SIGNIFICANCE_LEVEL:
         chance = f"(Z = {test.z:.1f}, {format_p_value(test.p_smaller)})"
@@ -25,15 +24,14 @@ def overall_sentence(test: MannWhitney) -> str:
         return f"{closer} {chance}. The entry is too close to the training images: a sign of copying."
     if test.p_larger < SIGNIFICANCE_LEVEL:
         chance = f"(Z = {test.z:+.1f}, {format_p_value(test.p_larger)})"
-        return f"{closer} {chance}. The entry keeps its distance from them, so this test shows no copying."
+        return f"{closer} {chance}. The entry is farther from the training images, so this test shows no copying."
     return f"{closer} (Z = {test.z:+.1f}). The difference may be chance."
 
 
 def c_t_sentence(test: DataCopying) -> str:
-    """Say what C_T shows, the average over the cells."""
     value, error = test.c_t, test.c_t_error
     if value is None or error is None:
-        return "No region of the training images has enough images of this entry for a comparison: C_T has no value."
+        return "No region of the training images has enough images of this entry for a comparison, so C_T has no value."
     where = f"Averaged over {_describe_count(len(test.used), len(test.cells), 'region')}, C_T = {value:+.2f}"
     doubt = f"(by chance alone, it is within about {2 * error:.2f} of 0)"
     if value < -2 * error:
@@ -53,19 +51,19 @@ def copied_cells_sentence(test: DataCopying) -> str:
         return "No region has enough images for a comparison."
     if not copied:
         return (
-            f"None of the {tested} regions compared is copied." if tested > 1 else "The region compared is not copied."
+            f"None of the {tested} compared regions is copied." if tested > 1 else "The compared region is not copied."
         )
     numbers = ", ".join(str(cell.cell + 1) for cell in copied)
     subject = f"region {numbers} is" if len(copied) == 1 else f"regions {numbers} are"
-    return f"Of {tested} regions compared, {subject} copied. {cell_sentence(copied[0])}"
+    return f"Of {tested} compared regions, {subject} copied. {cell_sentence(copied[0])}"
 
 
 def cell_sentence(cell: CellCopying) -> str:
     number = cell.cell + 1
     if cell.rank_sum is None:
         return (
-            f"Region {number} has {cell.generated:,} generated and {cell.held_out:,} held-out images: too few to"
-            " compare."
+            f"Region {number} has {cell.generated:,} generated and {cell.held_out:,} held-out images, which is too"
+            " few to compare."
         )
     closer = format_percent(1.0 - cell.rank_sum.share)
     return (
@@ -76,23 +74,21 @@ def cell_sentence(cell: CellCopying) -> str:
 
 
 def representation_sentence(test: DataCopying) -> str:
-    """Say what NDB-over and NDB-under show."""
     chance = NDB_LEVEL * len(test.cells)
     return (
         f"Of {len(test.cells)} regions, {test.ndb_over} have a significantly larger share of the entry's images than of"
-        f" held-out images, and {test.ndb_under} a significantly smaller share; chance alone gives about {chance:.1f}"
-        " of each."
+        f" held-out images, and {test.ndb_under} a significantly smaller share; about {chance:.1f} of each would be"
+        " expected by chance."
     )
 
 
 def partial_copying_sentence(test: PartialCopying) -> str:
-    """Say how many images are closer to a training image than held-out images are."""
     if not test.is_informative:
         return "Some held-out images are also training images, so this test cannot detect single copies."
     sentence = (
         f"{test.below:,} of {test.generated:,} images ({format_percent(test.share)}) are closer to a training image"
-        f" than {format_percent(1.0 - test.rank / test.held_out)} of the held-out images are; chance alone gives"
-        f" {format_percent(test.expected)}"
+        f" than {format_percent(1.0 - test.rank / test.held_out)} of the held-out images are;"
+        f" {format_percent(test.expected)} would be expected by chance"
     )
     cause = "These images look like copies, even if the entry as a whole does not."
     return f"{sentence}{closeness_conclusion(test, cause, is_few=test.share < MIN_SHARE)}"
@@ -102,7 +98,8 @@ def closeness_conclusion(closeness: PartialCopying, cause: str, *, is_few: bool)
     """Say what a share of close images means. ``cause`` is the sentence on what many such images come from."""
     if closeness.p_value >= SIGNIFICANCE_LEVEL:
         return ". The difference may be chance."
-    return f" ({format_p_value(closeness.p_value)}). {'More than chance, but few images.' if is_few else cause}"
+    conclusion = "They are more than chance explains, but still few." if is_few else cause
+    return f" ({format_p_value(closeness.p_value)}). {conclusion}"
 
 
 def closeness_finding(name: str, closeness: PartialCopying, sentence: str, *, uninformative: str) -> Finding:
@@ -115,7 +112,6 @@ def closeness_finding(name: str, closeness: PartialCopying, sentence: str, *, un
 
 
 def quantile_sentence(level: float, of_entry: float, of_held_out: float) -> str:
-    """Compare one quantile of the distances of the entry's images with that of held-out images."""
     return (
         f"The closest {format_percent(level)} of the entry's images have a cosine distance of at most {of_entry:.4f} to"
         f" a training image; for the same share of the held-out images, it is at most {of_held_out:.4f}."
@@ -145,7 +141,6 @@ def data_copying_findings(test: DataCopying) -> tuple[Finding, ...]:
 
 
 def cell_count_findings(test: DataCopying) -> tuple[Finding, ...]:
-    """NDB-over and NDB-under."""
     sentence = representation_sentence(test)
     return tuple(
         Finding(name, float(count), REGIONS, FIVE_PERCENT, sentence, p_value=p_more(count, len(test.cells)))
@@ -175,7 +170,7 @@ def membership_findings(test: MembershipInference) -> tuple[Finding, ...]:
     auc_p = test.ranks.p_larger
     sentence = (
         f"In {format_percent(test.auc)} of all comparisons of a training image with a held-out image, the training"
-        f" image is nearer to the entry; a generator that memorises nothing has about 50 % ({format_p_value(auc_p)})."
+        f" image is nearer to the entry; without memorization, this is about 50 % ({format_p_value(auc_p)})."
     )
     auc = Finding("membership_auc", test.auc, SHARE, EVEN, sentence, test.auc_error, auc_p, "null")
     name, nearest = "membership_tpr", test.nearest
@@ -184,8 +179,8 @@ def membership_findings(test: MembershipInference) -> tuple[Finding, ...]:
         return auc, Finding(name, None, SHARE, ONE_PERCENT, sentence)
     sentence = (
         f"{nearest.below:,} of {nearest.generated:,} training images ({format_percent(nearest.share)}) are nearer to"
-        f" the entry than {format_percent(1.0 - nearest.rank / nearest.held_out)} of the held-out images are; chance"
-        f" alone gives {format_percent(nearest.expected)} ({format_p_value(nearest.p_value)})."
+        f" the entry than {format_percent(1.0 - nearest.rank / nearest.held_out)} of the held-out images are;"
+        f" {format_percent(nearest.expected)} would be expected by chance ({format_p_value(nearest.p_value)})."
     )
     return auc, Finding(name, nearest.share, SHARE, ONE_PERCENT, sentence, p_value=nearest.p_value)
 

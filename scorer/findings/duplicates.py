@@ -20,7 +20,6 @@ def _mirrored(count: int) -> str:
 
 
 def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images, compared as thumbnails."""
     closeness = duplicates.closeness
     conclusion = closeness_conclusion(
         closeness,
@@ -32,28 +31,27 @@ def thumbnail_copies_finding(duplicates: NearDuplicates) -> Finding:
         closeness,
         f"As thumbnails, {closeness.below:,} of {closeness.generated:,} images"
         f" ({format_percent(closeness.share)}{_mirrored(duplicates.mirrored)}) are closer to a training image than"
-        f" {format_percent(1.0 - closeness.rank / closeness.held_out)} of the held-out images are; chance alone gives"
-        f" {format_percent(closeness.expected)}{conclusion}",
-        uninformative="Some held-out images have the same thumbnail as a training image, so thumbnails cannot show"
+        f" {format_percent(1.0 - closeness.rank / closeness.held_out)} of the held-out images are;"
+        f" {format_percent(closeness.expected)} would be expected by chance{conclusion}",
+        uninformative="Some held-out images have the same thumbnail as a training image, so thumbnails cannot reveal"
         " copies.",
     )
 
 
 def hash_copies_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images, compared with perceptual hashes."""
     closeness = duplicates.closeness
     conclusion = closeness_conclusion(
         closeness,
-        "That training image is visible in them, altered or blended with another image.",
+        "Images that show a training image, altered or blended with another image, look like this.",
         is_few=closeness.share < MIN_SHARE,
     )
     finding = closeness_finding(
         "hash_copies",
         closeness,
         f"{closeness.below:,} of {closeness.generated:,} images"
-        f" ({format_percent(closeness.share)}{_mirrored(duplicates.mirrored)}) have a perceptual hash unusually near to"
-        f" that of one training image; chance alone gives {format_percent(closeness.expected)}{conclusion}",
-        uninformative="Some held-out images have the same perceptual hash as a training image, so hashes cannot show"
+        f" ({format_percent(closeness.share)}{_mirrored(duplicates.mirrored)}) have a perceptual hash unusually close"
+        f" to that of one training image; {format_percent(closeness.expected)} would be expected by chance{conclusion}",
+        uninformative="Some held-out images have the same perceptual hash as a training image, so hashes cannot reveal"
         " copies.",
     )
     return replace(finding, standard_error=None, error_kind=None)
@@ -72,13 +70,12 @@ def relative_copies_finding(duplicates: NearDuplicates) -> Finding:
         closeness,
         f"{closeness.below:,} of {closeness.generated:,} images ({format_percent(closeness.share)}) are nearer to one"
         f" training image, relative to others, than {format_percent(1.0 - closeness.rank / closeness.held_out)} of the"
-        f" held-out images are; chance alone gives {format_percent(closeness.expected)}{conclusion}",
-        uninformative="Some held-out images are also training images, so relative distances cannot show copies.",
+        f" held-out images are; {format_percent(closeness.expected)} would be expected by chance{conclusion}",
+        uninformative="Some held-out images are also training images, so relative distances cannot reveal copies.",
     )
 
 
 def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
-    """The share of images that are near duplicates of training images, compared with the extractor's features."""
     closeness = duplicates.closeness
     outcome = f"None of the {closeness.generated:,} images is a near duplicate of a training image"
     if closeness.below:
@@ -88,11 +85,13 @@ def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
             f" {counted(duplicates.originals, 'training image')}"
         )
     often = (
-        f", {duplicates.most_copied[1]:,} of them of the same training image"
+        f", including {duplicates.most_copied[1]:,} of the same one"
         if duplicates.most_copied and duplicates.most_copied[1] > 1
         else ""
     )
-    chance = f"; chance alone gives {format_percent(closeness.expected)} ({format_p_value(closeness.p_value)})."
+    chance = (
+        f"; {format_percent(closeness.expected)} would be expected by chance ({format_p_value(closeness.p_value)})."
+    )
     return closeness_finding(
         "near_copies",
         closeness,
@@ -103,7 +102,6 @@ def near_duplicates_finding(duplicates: NearDuplicates) -> Finding:
 
 
 def internal_duplicates_finding(duplicates: InternalDuplicates) -> Finding:
-    """The share of images that are near duplicates of another image of the entry."""
     count = len(duplicates.group)
     outcome = f"No two of the {count:,} images are near duplicates"
     if duplicates.pairs:
@@ -112,8 +110,8 @@ def internal_duplicates_finding(duplicates: InternalDuplicates) -> Finding:
             f" {counted(duplicates.groups, 'group')}, the largest with {int(duplicates.sizes.max()):,} images"
         )
     chance = (
-        f"; the same number of held-out images would have about {duplicates.expected_pairs:.2g} such pairs, and the"
-        f" entry has {duplicates.pairs:,}"
+        f". The entry has {duplicates.pairs:,} such pairs, and the same number of held-out images would have about"
+        f" {duplicates.expected_pairs:.2g}"
     )
     sentence = f"{outcome}{chance} ({format_p_value(duplicates.p_value)})."
     error, p_value = duplicates.standard_error, duplicates.p_value
@@ -121,14 +119,13 @@ def internal_duplicates_finding(duplicates: InternalDuplicates) -> Finding:
 
 
 def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
-    """The share of images that are equal to a training image, upright or mirrored, pixel by pixel."""
     count = len(copies.exact_index)
     copied = copies.exact + copies.mirrored
-    sentence = f"None of the {count:,} images is a training image pixel by pixel, upright or mirrored."
+    sentence = f"None of the {count:,} images equals a training image pixel by pixel, upright or mirrored."
     if copied:
         sentence = (
-            f"{copied:,} of {count:,} images ({format_percent(copies.share)}{_mirrored(copies.mirrored)}) are training"
-            " images pixel by pixel."
+            f"{copied:,} of {count:,} images ({format_percent(copies.share)}{_mirrored(copies.mirrored)}) equal a"
+            " training image pixel by pixel."
         )
     error = sqrt(copies.share * (1.0 - copies.share) / count)
     return Finding("pixel_copies", copies.share, SHARE, LOWER, sentence, error, error_kind="sampling")
@@ -137,8 +134,9 @@ def pixel_copies_finding(copies: TrainingImageCopies) -> Finding:
 def shared_images_sentence(images: int, equal: int, share: float) -> str:
     """Say how many ``images`` two entries share. They are this ``share`` of one entry; ``equal`` of them have equal
     pixels."""
-    how = "pixel by pixel" if equal == images else f"{equal:,} of them pixel by pixel" if equal else "nearly equal"
-    return f"{images:,} images ({format_percent(share)}) are in both entries, {how}."
+    pixels = "with equal pixels"
+    how = pixels if equal == images else f"{equal:,} of them {pixels}" if equal else "with nearly equal pixels"
+    return f"The entries have {counted(images, 'image')} ({format_percent(share)}) in common, {how}."
 
 
 def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...]:

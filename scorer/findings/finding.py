@@ -34,7 +34,7 @@ INTERVALS_THAT_MISS: Mapping[str, float] = MappingProxyType(
         "recovery_near_train": 0.928,
     }
 )
-"""The share of 1,000 simulated 95 % intervals that held, for the numbers where it is below 93 or above 97 %.
+"""The share of 1,000 simulated 95 % intervals that covered the true value, for quantities below 93 or above 97 %.
 ``make bench BENCH=interval_coverage`` counts it."""
 
 
@@ -69,5 +69,7 @@ def with_interval_coverage(finding: Finding) -> Finding:
     if share is None or finding.standard_error is None:
         return finding
     width = "narrow" if share < 0.95 else "wide"
-    note = f"Its 95 % interval is too {width}: it held in {format_percent(share)} of 1,000 simulations."
+    note = (
+        f"Its 95 % interval is too {width}: it covered the true value in {format_percent(share)} of 1,000 simulations."
+    )
     return replace(finding, sentence=f"{finding.sentence} {note}", interval_coverage=share)

@@ -12,17 +12,16 @@ def match_sentence(match: GeneratorMatch) -> str:
     if match.verdict == "inconclusive":
         return "The search does not find the generator's own images, so it says nothing about the entry's images."
     if match.verdict == "another-generator":
-        return f"{_reach(match)}. The generator of this entry is another one, or some of its images were changed later."
+        return f"{_reach(match)}. Another generator produced this entry, or some of its images were changed later."
     if match.verdict == "other-distribution":
         return (
             f"{_reach(match)}. But newly drawn images differ from the entry's ({_chance(match.features)}): the entry's"
             " images were selected, were not drawn as declared, or come from a similar generator."
         )
-    return f"{_reach(match)}. Nothing suggests that another generator made the entry's images. {_limits(match)}"
+    return f"{_reach(match)}. Nothing suggests that another generator produced the entry's images. {_limits(match)}"
 
 
 def match_findings(match: GeneratorMatch) -> Iterator[Finding]:
-    """The share of the entry's images found, and the comparison of features if it was made."""
     yield Finding(
         "generator_match",
         match.entry.verbatim,
@@ -43,8 +42,8 @@ def match_findings(match: GeneratorMatch) -> Iterator[Finding]:
             "accuracy",
             LOWER,
             f"{features.count} newly drawn images {ability} be distinguished from the same number of the entry's"
-            f" images: for {format_percent(share.share)} of both, the nearest image is of the same kind, and chance"
-            f" gives {format_percent(share.expected)} ({_chance(features)}).",
+            f" images: for {format_percent(share.share)} of both, the nearest image is of the same kind;"
+            f" {format_percent(share.expected)} would be expected by chance ({_chance(features)}).",
             standard_error=share.deviation,
             p_value=share.p_above,
             error_kind="null",
@@ -67,7 +66,7 @@ def _limits(match: GeneratorMatch) -> str:
             " images says little."
         )
     share = format_percent(match.detectable.with_80)
-    return f"If {share} of the entry's images came from elsewhere, the test would show it with 80 % probability."
+    return f"If {share} of the entry's images came from elsewhere, the test would detect it with 80 % probability."
 
 
 def _chance(features: TwoSample | None) -> str:

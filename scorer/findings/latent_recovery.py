@@ -25,7 +25,7 @@ KIND_PHRASES = {
     "held_out": "held-out images",
     "near_train": f"training images{NEAR}",
     "near_held_out": f"held-out images{NEAR}",
-    "generated": "images made by the generator",
+    "generated": "images produced by the generator",
     "entry": "images of the entry",
 }
 DISTORTION_PHRASES = {"warp": "warped", "patches": "partly covered", "noise": "noisy"}
@@ -38,12 +38,12 @@ def recovery_sentence(comparisons: RecoveryComparisons, likeness: KolmogorovSmir
     own_images = result.generated
     if own_images is not None and not result.conclusive:
         return (
-            f"Of {own_images.count} images that the generator made, the search found only"
+            f"Of {own_images.count} images that the generator produced, the search found only"
             f" {format_percent(own_images.verbatim)}; at least {format_percent(MIN_SHARE_FOUND)} are needed. The search"
             " failed, so this audit says nothing about copying."
         )
     if gap is None:
-        return "The generator makes held-out images without any error, so it cannot make training images better."
+        return "The generator reproduces held-out images without error, so it cannot reproduce training images better."
     near = NEAR if result is comparisons.near else ""
     compared = f"The median error of training images{near} is {format_percent(abs(gap))}"
     compared += f" {'smaller' if gap >= 0 else 'larger'} than that of held-out images{near}"
@@ -62,7 +62,7 @@ def recovery_sentence(comparisons: RecoveryComparisons, likeness: KolmogorovSmir
         return f"{compared}. This is unlikely to be chance ({chance}), but {counts}."
     if comparisons.p_value < SIGNIFICANCE_LEVEL:
         return f"{compared} ({chance}). The two kinds differ, but this is no sign of memorization."
-    return f"{compared}, which may be chance ({chance}). There is no sign of memorization: {power.phrase}."
+    return f"{compared}, which may be chance ({chance}). There is no sign of memorization. {power.sentence}"
 
 
 def recovery_findings(
@@ -90,7 +90,7 @@ def _gap(result: RecoveryTest, *, near: bool = False) -> Finding:
     direction = "0 is best; above 0 indicates copying"
     unit = "share of the held-out images' error"
     if result.gap is None:
-        sentence = "The generator makes held-out images without any error, so there is no gap."
+        sentence = "The generator reproduces held-out images without any error, so there is no gap."
         return Finding(name, None, unit, direction, sentence)
     within = "too few targets for an interval"
     if result.gap_low is not None and result.gap_high is not None:
@@ -165,7 +165,7 @@ def _specific(test: SignTest, what: str) -> str:
     )
     if test.p_value < SIGNIFICANCE_LEVEL:
         return f"{comparison} ({format_p_value(test.p_value)}). The generator distinguishes its images from others."
-    return f"{comparison}. It makes distorted images about as well, so small errors say little."
+    return f"{comparison}. It reproduces distorted images about as well, so small errors say little."
 
 
 def _differs(likeness: KolmogorovSmirnov) -> bool:

@@ -45,26 +45,24 @@ class MemorisationPower:
         return DetectableShares(with_80, with_95)
 
     @property
-    def phrase(self) -> str:
-        """What an audit would find with 80 % probability, to follow "There is no sign of memorization:"."""
+    def sentence(self) -> str:
+        """What an audit would find with 80 % probability."""
         if self.drawn.with_80 is None:
-            return "with this few targets, the audit would find almost nothing"
+            return "With this few targets, the audit would find almost nothing."
         near = self.near
         also = ""
         if near is not None and near.with_80 is not None:
-            also = f", or {format_percent(near.with_80)} if the entry is near them"
+            also = f" (or {format_percent(near.with_80)}, if the entry is near them)"
         return (
-            f"if the generator memorised {format_percent(self.drawn.with_80)} of its training images{also}, 4 of 5 such"
-            " audits would show it"
+            f"If the generator had memorised {format_percent(self.drawn.with_80)} of its training images{also}, 4 of 5"
+            " such audits would detect it."
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The shares of all training images, by kind of target."""
         return {"random": asdict(self.drawn), "near": None if self.near is None else asdict(self.near)}
 
 
 def power_findings(power: MemorisationPower) -> Iterator[Finding]:
-    """The detectable share for each kind of target."""
     yield _finding("recovery_power", power.drawn, "")
     if power.near is not None:
         yield _finding("recovery_near_power", power.near, ", if the entry is near them")
@@ -72,12 +70,12 @@ def power_findings(power: MemorisationPower) -> Iterator[Finding]:
 
 def _finding(name: str, shares: DetectableShares, condition: str) -> Finding:
     if shares.with_80 is None:
-        sentence = f"With this few targets, no share of memorised training images is sure to be found{condition}."
+        sentence = f"With this few targets, no share of memorised training images is reliably detected{condition}."
         return Finding(name, None, SHARE, LOWER, sentence)
     also = "" if shares.with_95 is None else f", and of {format_percent(shares.with_95)} with 95 % probability"
     sentence = (
-        f"An audit finds memorization of {format_percent(shares.with_80)} of the training images with 80 %"
-        f" probability{also}{condition}; counted in {SIMULATIONS} simulated audits."
+        f"An audit detects memorization of {format_percent(shares.with_80)} of the training images with 80 %"
+        f" probability{also}{condition}, according to {SIMULATIONS} simulated audits."
     )
     return Finding(name, shares.with_80, SHARE, LOWER, sentence)
 
@@ -89,8 +87,8 @@ def start_findings(by_start: Mapping[str, Vector]) -> Iterator[Finding]:
         return
     plausible, verbatim = (success_by_start(errors)[name] for name in ("plausible", "verbatim"))
     sentence = (
-        f"Of {errors.shape[1]} images made by the generator, the search finds {format_percent(plausible[0])} plausibly"
-        f" from one start and {format_percent(plausible[-1])} from {len(plausible)} starts; it finds"
+        f"Of {errors.shape[1]} images produced by the generator, the search finds {format_percent(plausible[0])}"
+        f" plausibly from one start and {format_percent(plausible[-1])} from {len(plausible)} starts; it finds"
         f" {format_percent(verbatim[0])} and {format_percent(verbatim[-1])} verbatim."
     )
     error = float(np.sqrt(plausible[0] * (1.0 - plausible[0]) / errors.shape[1]))
@@ -104,7 +102,7 @@ def stability_findings(stability: SearchStability) -> Iterator[Finding]:
     needed = stability.iterations_needed
     pace = "fewer than half ever did" if needed is None else f"half of them within {needed} iterations"
     sentence = (
-        f"Of {starts * targets} searches ({targets} images made by the generator, from {starts} starts each),"
+        f"Of {starts * targets} searches ({targets} images produced by the generator, from {starts} starts each),"
         f" {format_percent(float(found.mean()))} found the image verbatim, {pace}. The hardest image is found from"
         f" {format_percent(float(found.min()))} of the starts."
     )

@@ -22,16 +22,15 @@ CMMD, FLD, EFFECTIVE_IMAGES = "CMMD", "FLD", "effective images"
 
 
 def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
-    """Accuracies of the 1-nearest-neighbour test on real images, on generated images, and on both."""
     outcome = (
         f"The nearest image is of the same kind for {format_percent(test.real.share)} of the real and"
-        f" {format_percent(test.generated.share)} of the generated images; chance gives"
-        f" {format_percent(test.both.expected)}"
+        f" {format_percent(test.generated.share)} of the generated images;"
+        f" {format_percent(test.both.expected)} would be expected by chance"
     )
     conclusion = f"{outcome}. The test cannot distinguish real from generated images."
     if test.both.p_below < SIGNIFICANCE_LEVEL:
         conclusion = (
-            f"{outcome} ({format_p_value(test.both.p_below)}). Generated images are next to real images, as copies are."
+            f"{outcome} ({format_p_value(test.both.p_below)}). Like copies, generated images are next to real images."
         )
     if test.both.p_above < SIGNIFICANCE_LEVEL:
         conclusion = (
@@ -51,19 +50,18 @@ def _accuracy(name: str, accuracy: Accuracy, sentence: str) -> Finding:
 
 def _nearest(accuracy: Accuracy, kind: str) -> str:
     return (
-        f"For {format_percent(accuracy.share)} of the {kind} images, the nearest image is also {kind}; chance gives"
-        f" {format_percent(accuracy.expected)}."
+        f"For {format_percent(accuracy.share)} of the {kind} images, the nearest image is also {kind};"
+        f" {format_percent(accuracy.expected)} would be expected by chance."
     )
 
 
 def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
-    """NDB / K and the Jensen-Shannon divergence."""
     bins = len(comparison.excess)
     conclusion = "by more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "by no more than chance"
     share = (
         f"{comparison.different} of {bins} bins have significantly different shares of the generated and of the"
-        f" training images; chance gives about {NDB_LEVEL * bins:.0f}. All bins together differ {conclusion}"
-        f" ({format_p_value(comparison.p_value)})."
+        f" training images; about {NDB_LEVEL * bins:.0f} would be expected by chance. All bins together differ"
+        f" {conclusion} ({format_p_value(comparison.p_value)})."
     )
     divergence = (
         f"The Jensen-Shannon divergence between both sets, counted in bins, is {comparison.divergence:.4f} nats;"
@@ -92,9 +90,9 @@ def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
             getattr(curve.mean, what),
             SHARE,
             HIGHER,
-            f"{label}, which weights {what}, is {getattr(curve.mean, what):.3f} ± {getattr(curve.error, what):.3f}. It"
+            f"{label}, which favours {what}, is {getattr(curve.mean, what):.3f} ± {getattr(curve.error, what):.3f}. It"
             f" is the mean over {curve.clusterings} clusterings of both sets, with a standard deviation of"
-            f" {getattr(curve.between, what):.3f}; equal sets have 1.",
+            f" {getattr(curve.between, what):.3f}; identical sets have 1.",
             getattr(curve.error, what),
             error_kind="sampling",
         )
@@ -103,7 +101,6 @@ def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
 
 
 def relative_mmd_finding(test: RelativeMmd) -> Finding:
-    """The difference of the relative MMD test."""
     outcome = (
         f"The kernel distance to the training images is {test.generated:.2g} for generated images and"
         f" {test.held_out:.2g} for held-out images"
@@ -124,7 +121,7 @@ def relative_mmd_finding(test: RelativeMmd) -> Finding:
 def kid_finding(kid: Estimate) -> Finding:
     sentence = (
         f"The kernel distance to the training images is {kid.value:.4g} ± {kid.standard_error:.2g} (standard error over"
-        " the choice of images); equal sets have 0 on average."
+        " the choice of images); identical sets have 0 on average."
     )
     return Finding("kid", kid.value, SQUARED_MMD, LOWER, sentence, kid.standard_error, error_kind="sampling")
 
@@ -138,7 +135,6 @@ def cmmd_finding(distance: Estimate) -> Finding:
 
 
 def likelihood_findings(divergence: LikelihoodDivergence) -> tuple[Finding, ...]:
-    """FLD, and its gap between training and held-out images."""
     fld = (
         f"FLD of {divergence.images:,} images of each kind is {divergence.fld:.4g} ± {divergence.fld_error:.2g}"
         " (standard error over the choice of generated images). Held-out images are this much less likely under"
@@ -188,7 +184,6 @@ def prdc_findings(prdc: Prdc, error: Prdc) -> tuple[Finding, ...]:
 
 
 def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | None = None) -> Finding:
-    """The share of authentic images, compared with that of held-out images if there are any."""
     sentence = (
         f"{format_percent(authenticity.share)} of the images are farther from their nearest training image than that"
         " image is from its nearest other training image"
@@ -197,7 +192,7 @@ def authenticity_finding(authenticity: Authenticity, held_out: Authenticity | No
     if held_out is None:
         return Finding("authenticity", authenticity.share, SHARE, HIGHER, f"{sentence}.", error, error_kind="sampling")
     chance = p_fewer(authenticity, held_out)
-    sentence += f"; of held-out images, {format_percent(held_out.share)} are"
+    sentence += f"; the same is true of {format_percent(held_out.share)} of the held-out images"
     fewer = (
         f" ({format_p_value(chance)}). Some images are versions of training images."
         if chance < SIGNIFICANCE_LEVEL
@@ -227,12 +222,10 @@ def fid_finding(fid: float, error: float | None) -> Finding:
 
 
 def fid_infinity_finding(line: Estimate | None, fid: float) -> Finding:
-    """FID-infinity, with the FID of all images, >= 0."""
     name = "fid_infinity"
-    unit = FID
     if line is None:
-        return Finding(name, None, unit, LOWER, "There are too few images to estimate FID for more of them.")
+        return Finding(name, None, FID, LOWER, "There are too few images to estimate FID for more of them.")
     error = line.standard_error
     doubt = "" if error is None else f" ± {error:.2g} (standard error over the choice of images)"
     sentence = f"With more and more images, FID would fall from {fid:.2f} to about {line.value:.2f}{doubt}."
-    return Finding(name, line.value, unit, LOWER, sentence, error, error_kind="sampling")
+    return Finding(name, line.value, FID, LOWER, sentence, error, error_kind="sampling")

@@ -59,10 +59,6 @@ def _near(evidence: Any) -> Any:
     return upright >= MIN_SHARE * evidence.images
 
 
-def _data(evidence: Any) -> Any:
-    return evidence.u_share <= MAX_U_SHARE
-
-
 def _repeats(evidence: Any) -> Any:
     return evidence.repeats_pairs * MIN_DISTINCT_IMAGES >= evidence.images * (evidence.images - 1) / 2.0
 
@@ -73,10 +69,6 @@ def _authentic(evidence: Any) -> Any:
 
 def _relative(evidence: Any) -> Any:
     return evidence.relative_share - evidence.relative_expected >= MIN_SHARE * (1.0 - evidence.relative_expected)
-
-
-def _membership(evidence: Any) -> Any:
-    return evidence.membership_auc >= MIN_AUC
 
 
 def _identical(evidence: Any) -> Any:
@@ -90,8 +82,8 @@ SIGNS = (
     Sign("hash-copies", "hash_copies", _has_large_share("hash"), "hash_p"),
     Sign("partly-copied", "partly_copied", _has_large_share("partly_copied"), "partly_copied_p"),
     Sign("relative-copies", "relative_copies", _relative, "relative_p"),
-    Sign("membership", "membership_auc", _membership, "membership_auc_p"),
-    Sign("data-copying", "z_u", _data, "z_u_p"),
+    Sign("membership", "membership_auc", lambda evidence: evidence.membership_auc >= MIN_AUC, "membership_auc_p"),
+    Sign("data-copying", "z_u", lambda evidence: evidence.u_share <= MAX_U_SHARE, "z_u_p"),
     Sign("repeats", "repeats", _repeats, "repeats_p"),
     Sign("identical-images", "identical", _identical, None),
     Sign("not-authentic", "authenticity", _authentic, "authenticity_p"),
@@ -107,8 +99,6 @@ def find_signs(numbers: Mapping[str, float | None], images: int) -> tuple[Sign, 
 
 
 class _KnownNumbers:
-    """Numbers by name, NaN for unknown ones."""
-
     def __init__(self, numbers: Mapping[str, float]) -> None:
         self._numbers = numbers
 

@@ -62,7 +62,7 @@ def summarise_evidence(
         count = f"about {round(share * images):,} of {images:,} images ({format_percent(share)})"
         how = _how(share, numbers, findings, images=images)
         see = f" See {'example 1' if shown == 1 else f'examples 1 to {shown}'}." if shown else ""
-        return Summary("copies", share, f"Copies: {count} are training images, {how}.{see}")
+        return Summary("copies", share, f"Copies: {count} are {how}.{see}")
     names = {sign.name for sign in signs}
     if names & CLOSENESS:
         return Summary(
@@ -93,5 +93,5 @@ def _how(
 ) -> str:
     pixels = next((finding["value"] for finding in findings if finding["name"] == "pixel_copies"), None) or 0.0
     mirrored = max(numbers.get(f"{prefix}_mirrored") or 0 for prefix in ("near_copies", "thumbnail", "hash")) / images
-    exact = "pixel by pixel" if pixels >= MOST * share else "altered"
-    return f"{exact}, at least half of them mirrored" if mirrored >= MOST * share else exact
+    copies = f"{'exact' if pixels >= MOST * share else 'altered'} copies of training images"
+    return f"{copies}, at least half of them mirrored" if mirrored >= MOST * share else copies

@@ -12,7 +12,7 @@ RECOMMENDED_OPSET = 17
 MAGIC_BYTES = 8
 """Bytes from the start of a file that identify another format."""
 OTHER_FORMATS = {
-    b"PK": "a zip, such as torch.save and torch.export.save write (.pt, .pt2)",
+    b"PK": "a zip, as written by torch.save or torch.export.save (.pt, .pt2)",
     b"\x80\x02": "a Python pickle",
     b"\x80\x03": "a Python pickle",
     b"\x80\x04": "a Python pickle",
@@ -36,8 +36,7 @@ def export_command(dimension: int | None) -> str:
 
 
 def export_advice(dimension: int | None) -> str:
-    """The advice at the end of messages about a file's form."""
-    return f"With PyTorch, export a readable file like this: {export_command(dimension)}"
+    return f"With PyTorch, export a supported file like this: {export_command(dimension)}"
 
 
 def require_onnx(start: bytes, dimension: int | None) -> None:

@@ -24,6 +24,7 @@ from scorer.db.review.flag_query import BORDERLINE_STANDARD_ERRORS, QueueState
 from scorer.db.review.publication import OpenEntries
 from scorer.db.submissions.duplicates import load_duplicates
 from scorer.findings.duplicates import shared_images_sentence
+from scorer.findings.formatting import counted
 from scorer.findings.signs import MIN_SHARE
 from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import Phase
@@ -80,7 +81,7 @@ def winning_points(session: Session, state: CompetitionState, board: RankedBoard
 def _places(session: Session, state: CompetitionState, board: RankedBoard) -> ChecklistPoint:
     last = state.awards.last_winning_rank
     scores = publication.undecided(session, state.tracks["private"].id, _winning_refs(board, last))
-    words = f"Places down to rank {last} with an entry that has neither a decided label nor a ruling."
+    words = f"Entries at rank {last} or better that have neither a decided label nor a ruling."
     concerns = _ranked(scores, board, _at_rank)
     return _build_queue_point(
         state, "medals", "All winning places are reviewed", count=len(scores), words=words, concerns=concerns
@@ -91,9 +92,9 @@ def _unruled(session: Session, state: CompetitionState, board: RankedBoard) -> C
     last = state.awards.last_winning_rank
     refs = _winning_refs(board, last)
     scores = publication.labelled_without_ruling(session, state.tracks["private"].id, refs, labels=MEMORISING)
-    words = f"Places down to rank {last} with an entry labelled as memorising. A label alone does not disqualify it."
+    words = f"Entries at rank {last} or better labelled as memorising. A label alone does not disqualify an entry."
     concerns = _ranked(scores, board, _at_rank)
-    title = "Every winner labelled as memorising has a ruling"
+    title = "Every winning entry labelled as memorising has a ruling"
     return _build_queue_point(state, "unruled", title, count=len(scores), words=words, concerns=concerns, tab="unruled")
 
 
@@ -139,10 +140,10 @@ def _shared(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
     for pair in pairs:
         if pair.share >= MIN_SHARE and (key := (pair.of, pair.ref)) not in same:
             shared = shared_images_sentence(pair.images, pair.equal, pair.share)
-            words = f"entry {pair.ref} of {pair.team} shares images: {shared} {first[key]}"
+            words = f"entry {pair.ref} of {pair.team} shares images. {shared} {first[key]}"
             cases.append(_Case(pair.of, pair.compared_at, words, "duplicates"))
     title = "No winning entry shares images with another team"
-    words = f"Winning entries that share {100 * MIN_SHARE:g} % of their images or more with another team."
+    words = f"Winning entries that share at least {100 * MIN_SHARE:g} % of their images with another team."
     return _build_case_point(session, state, board, point=("shared-images", title, words), cases=cases)
 
 
@@ -156,19 +157,14 @@ def _build_case_point(
 ) -> ChecklistPoint:
     """A point (name, title, words) with the cases that no ruling settles, best rank first."""
     ruled = publication.last_ruled(session, [case.ref for case in cases])
-    ranked = [
-        (board.find_entry_rank(case.ref) or 0, case) for case in cases if not _is_since(ruled.get(case.ref), case.since)
-    ]
+    open_ = [case for case in cases if case.ref not in ruled or ruled[case.ref] < case.since]
+    ranked = [(board.find_entry_rank(case.ref) or 0, case) for case in open_]
     first = sorted(ranked, key=itemgetter(0))[:MAX_CONCERNS]
     scores = load_scores(session, state.tracks["private"].id, [case.ref for _, case in first])
     concerns = [_case_at_rank(rank, case, scores[case.ref]) for rank, case in first]
     name, title, words = point
-    settled = f"{words} To settle it, rule on the winning entry."
+    settled = f"{words} To resolve a case, make a ruling on the winning entry."
     return _build_queue_point(state, name, title, count=len(ranked), words=settled, concerns=concerns)
-
-
-def _is_since(ruled: datetime | None, since: datetime) -> bool:
-    return ruled is not None and ruled >= since
 
 
 def _case_at_rank(rank: int, case: _Case, winner: Score) -> Concern:
@@ -182,8 +178,8 @@ def _borderline(session: Session, state: CompetitionState, board: RankedBoard) -
     open_ = [ref for ref in near if ref not in ruled]
     scores = load_scores(session, state.tracks["private"].id, open_[:MAX_CONCERNS])
     words = (
-        f"Entries without a ruling that are within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau and win a"
-        " medal or prize, or would without their penalty."
+        f"Entries without a ruling that are within {BORDERLINE_STANDARD_ERRORS:g} standard errors of tau and that win a"
+        " medal or prize, or would win one without their penalty."
     )
     concerns = _ranked(scores.values(), board, _distance_and_tau)
     return _build_queue_point(
@@ -288,8 +284,8 @@ def _version(session: Session, state: CompetitionState, board: RankedBoard, *, p
 
 
 def _closed(state: CompetitionState) -> ChecklistPoint:
-    not_closed = {Phase.DRAFT: "It has not opened yet.", Phase.OPEN: "Teams may still enter."}
-    words = not_closed.get(state.phase, "New entries no longer count for the final board.")
+    not_closed = {Phase.DRAFT: "The competition has not opened yet.", Phase.OPEN: "Teams can still submit entries."}
+    words = not_closed.get(state.phase, "New entries do not count for the final board.")
     is_open = int(state.phase in not_closed)
     return ChecklistPoint("closed", "The competition has closed", is_open, words, competition_path(state))
 
@@ -298,7 +294,7 @@ def _pending(session: Session, state: CompetitionState) -> ChecklistPoint:
     rows = publication.pending_entries(session, state.competition.id, limit=MAX_CONCERNS)
     words = "Entries that are waiting for their public score."
     return _point(
-        "public-jobs", "Every entry is scored or refused", rows, words=words, link=f"{competition_path(state)}/entries"
+        "public-jobs", "Every entry is scored or rejected", rows, words=words, link=f"{competition_path(state)}/entries"
     )
 
 
@@ -368,29 +364,29 @@ def _rebuttals(session: Session, state: CompetitionState) -> ChecklistPoint:
 
 def _rebuttal_window(state: CompetitionState, now: datetime) -> ChecklistPoint:
     ends = compute_window(state).ends
-    words = "Teams can appeal against penalties and rulings for a number of days after the close."
+    words = "Teams can appeal against penalties and disqualifications for some days after the deadline."
     may_appeal = state.phase is Phase.REVIEW and ends is not None and now < ends
     if may_appeal and ends is not None:
-        words = f"Teams can appeal against penalties and rulings until {ends:%Y-%m-%d %H:%M} UTC. Publishing ends it."
+        words = f"Teams can appeal against penalties and disqualifications until {ends:%Y-%m-%d %H:%M} UTC."
     title = "The time for rebuttals has ended"
     return ChecklistPoint("rebuttal-window", title, int(may_appeal), words, f"{competition_path(state)}#timeline")
 
 
 def _appeals(session: Session, state: CompetitionState, now: datetime) -> ChecklistPoint:
-    days = state.competition.appeal_days
-    words = f"Teams see their private penalties on the provisional board and can appeal against them for {days} days."
+    days = counted(state.competition.appeal_days, "day")
+    words = f"Teams see their private penalties on the provisional board and can appeal against them for {days}."
     ends = appeals_end(session, state)
     may_appeal = ends is not None and now < ends
     if may_appeal and ends is not None:
         words = (
-            f"Teams can appeal against the provisional board until {ends:%Y-%m-%d %H:%M} UTC. They have {days} days"
+            f"Teams can appeal against the provisional board until {ends:%Y-%m-%d %H:%M} UTC. They have {days}"
             " from its publication, or from a later ruling, threshold or measurement."
         )
     open_ = may_appeal or not had_time_to_appeal(session, state, now)
     if open_ and not may_appeal and newest_provisional(state) is not None:
         words = (
-            f"Teams did not have {days} days to appeal: the provisional board was public for less time, or something"
-            " changed after it. Publish a provisional board again."
+            f"Teams did not have {days} to appeal, because the provisional board was not public that long, or something"
+            " has changed since. Publish a provisional board again."
         )
     title = "Teams had time to appeal against the provisional board"
     return ChecklistPoint("appeals", title, int(open_), words, f"{competition_path(state)}#timeline")

@@ -14,6 +14,7 @@ from scorer.db.leaderboard import board_details, ranked_entries
 from scorer.db.notifications import competing_teams
 from scorer.db.tables import Publication
 from scorer.errors import Conflict
+from scorer.findings.formatting import counted
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board_versions import moves_since, newest_version
 from scorer.lifecycle import Phase
@@ -67,7 +68,7 @@ def publish(
 
 def _require_closed(state: CompetitionState) -> None:
     if state.phase in {Phase.DRAFT, Phase.OPEN}:
-        raise Conflict("not-closed", "The competition has not closed yet. Publish the board after the close.")
+        raise Conflict("not-closed", "The competition has not closed yet. Publish the board after the deadline.")
 
 
 def _board_moment(session: Session, state: CompetitionState, now: datetime) -> datetime:
@@ -107,7 +108,7 @@ def _lock_unchanged_points(
     if locked.version != seen.version or after not in {None, seen.version}:
         raise Conflict(
             "board-has-moved",
-            "The board or its checklist has changed since you looked. Look at both again, then publish.",
+            "The board or its checklist has changed since you looked. Check both again before you publish.",
         )
     return seen.open
 
@@ -126,7 +127,7 @@ def _require_override(open_: Sequence[ChecklistPoint], override: str | None) -> 
         faults = [f"{point.title}: {point.count} open" for point in open_]
         raise Conflict(
             "open-points",
-            "The checklist has open points. Settle them, or give a reason in `override` to publish anyway.",
+            "The checklist has open items. Resolve them, or give a reason in `override` to publish anyway.",
             faults=faults,
         )
 
@@ -169,17 +170,18 @@ def _notify(session: Session, state: CompetitionState, act: Publication, *, form
         send(
             teams,
             subject,
-            f"The organizers withdrew the {name} board of {competition.title}. {act.reason}",
+            f"The organizers withdrew the {name} board of {competition.title}. The reason: {act.reason}",
             path="",
         )
         return
     subject = f"The {board_name(act)} board of {competition.title} has been published"
     body = f"The {board_name(act)} scores and ranks of {competition.title} have been published."
     if not act.final:
-        body += f" Teams can appeal for {competition.appeal_days} days. Ranks can change until the final board."
-    body += f" {act.reason}"
+        days = counted(competition.appeal_days, "day")
+        body += f" Teams can appeal for {days}. Ranks can change until the final board is published."
+    body += f" The reason: {act.reason}"
     moved = teams & set(moves_since(session, state, former).team.tolist()) if former is not None else set()
     send(teams - moved, subject, body, path="")
     if former is not None and moved:
-        body += f" Your team's rank has changed since the version of {former.created_at:%Y-%m-%d %H:%M} UTC."
+        body += f" Your team's rank has changed since the board of {former.created_at:%Y-%m-%d %H:%M} UTC."
         send(moved, f"{subject}, and your rank has changed", body, path="/versions")

@@ -27,13 +27,13 @@ MAX_TEXT_LENGTH = 10_000
 def rebuttal_refusal(acting: Acting, state: CompetitionState, submission: Submission) -> KennelError | None:
     """The error that writing a rebuttal for a submission would raise now; None if this account may write it."""
     if not is_own(acting.session, submission, acting.actor):
-        return Forbidden("not-yours", "Only the team of the entry can write a rebuttal.")
+        return Forbidden("not-yours", "Only the entry's team can write a rebuttal.")
     decision = appeal_windows.find_appealable_decision(acting.session, state, submission)
     if decision is None:
         return Conflict("nothing-to-rebut", "This entry is neither penalised nor disqualified.")
     appeals = rows.load_appeals(acting.session, submission.ref)
     if any(decision[:2] == (appeal.rebuttal.ruling_id, appeal.rebuttal.track) for appeal in appeals):
-        return Conflict("rebutted", "Your team has already written its one rebuttal against this.")
+        return Conflict("rebutted", "Your team has already appealed against this decision.")
     return _find_time_refusal(state, decision, acting.now)
 
 
@@ -41,12 +41,12 @@ def _find_time_refusal(state: CompetitionState, decision: AppealableDecision, no
     """The error if the time does not allow rebuttals on such grounds; None if it does."""
     window = appeal_windows.compute_decision_window(state, decision)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
-        return Conflict("review-not-begun", "You can write a rebuttal after the competition has closed.")
+        return Conflict("review-not-begun", "You can write a rebuttal after the deadline.")
     if appeal_windows.opens_again(state, decision, now):
         message = "You can appeal against a disqualification again once the provisional board is published."
         return Conflict("appeals-not-begun", message)
     if not appeal_windows.is_open(state, decision, now):
-        return Conflict("review-over", "The time for rebuttals is over.")
+        return Conflict("review-over", "The time for rebuttals has ended.")
     return None
 
 
@@ -71,8 +71,8 @@ def rebut(acting: Acting, submission_id: str, text: str) -> Rebuttal:
         text=text.strip(),
     )
     acting.add(rebuttal)
-    subject = f"A rebuttal in {submission.competition.title}"
-    body = f"The team of entry {submission.ref} in {submission.competition.title} has written a rebuttal."
+    subject = f"New rebuttal in {submission.competition.title}"
+    body = f"Entry {submission.ref} in {submission.competition.title} has a new rebuttal. Organizers can answer it."
     notice = NoticeText(Kind.REVIEW, subject, body, f"/submissions/{submission.id}/review")
     judges = competition_roles.judges_to_notify(acting.session, submission.competition)
     notices.notify(acting.session, notice, acting.now, accounts=[judge.id for judge in judges])
@@ -84,14 +84,14 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     the team."""
     rebuttal = acting.session.get(Rebuttal, rebuttal_id)
     if rebuttal is None:
-        raise NotFound("no-rebuttal", "There is no such rebuttal.")
+        raise NotFound("no-rebuttal", f"There is no rebuttal {rebuttal_id}.")
     submission = submissions.submissions_by_ref(acting.session, [rebuttal.submission_ref])[0]
     if not is_organizer(acting.actor, submission.competition_id):
-        raise NotFound("no-rebuttal", "There is no such rebuttal.")
+        raise NotFound("no-rebuttal", f"There is no rebuttal {rebuttal_id}.")
     if ruling == "disqualify":
         raise Invalid("not-granted", "Choose keep or waive to grant the rebuttal, or refuse it.")
     if not text.strip():
-        raise Invalid("no-reason", "Give a reason for the answer; the team will see it.")
+        raise Invalid("no-reason", "Give a reason for the answer. The team will see it.")
     submissions.lock_submission(acting.session, submission.ref)
     if only_row(acting.session, RebuttalAnswer, rebuttal_id=rebuttal.id) is not None:
         raise Conflict("answered", "This rebuttal has already been answered.")

@@ -119,10 +119,10 @@ def evidence_reasons(session: Session, state: CompetitionState, submission: Subm
 def held_out_sentence(distance: float, error: float | None, held_out: float) -> str:
     """The sentence that compares a submission's memorization distance with that of held-out images. It leaves out the
     latter distance, which would reveal more about the references than about the submission."""
-    side = "closer to the reference than" if distance < held_out else "no closer to the reference than"
+    side = "closer to the reference images than" if distance < held_out else "no closer to the reference images than"
     standard_errors = abs(distance - held_out) / error if error else 0.0
-    how = f", by {_rough(standard_errors)} of its standard errors" if standard_errors else ""
-    return f"its images are {side} held-out images{how}."
+    how = f", by {_rough(standard_errors)} standard errors" if standard_errors else ""
+    return f"its images are {side} held-out images are{how}."
 
 
 def _rough(errors: float) -> str:
@@ -132,7 +132,7 @@ def _rough(errors: float) -> str:
 def near_share(histogram: Mapping[str, Any], limit: float) -> str:
     """The sentence with the share of a submission's images nearer than ``limit``, which the mean can hide."""
     return (
-        f"{share_below(histogram, limit):.1%} of its images are nearer to a training image than {limit:.4f} (tau / 2)."
+        f"{share_below(histogram, limit):.1%} of its images are less than {limit:.4f} (tau / 2) from a training image."
     )
 
 

@@ -38,7 +38,7 @@ def _tracks(values: Mapping[str, Any], name: str) -> list[str]:
 
 def _medal_sentence(values: Mapping[str, Any]) -> str:
     places = [f"rank {values[f'{kind}_rank']} on the {kind} board" for kind in _tracks(values, "rank")]
-    return f"It holds {' and '.join(places)}, which wins a medal or prize."
+    return f"It wins a medal or prize with {' and '.join(places)}."
 
 
 def _unpenalised_sentence(values: Mapping[str, Any]) -> str:
@@ -83,8 +83,8 @@ def _interval_sentence(values: Mapping[str, Any]) -> str:
         values,
         "interval",
         lambda distance, tau, _: (
-            f"when tau was chosen, no entry was between its distance {distance} and tau = {tau}, so a tau on the "
-            "other side of this distance would have judged all entries the same."
+            f"when tau was chosen, no entry had a distance between {distance}, this entry's distance, and tau = {tau}. "
+            "So a tau on the other side of this entry would have penalised the same entries."
         ),
     )
 
@@ -98,7 +98,7 @@ def _sharing_sentence(values: Mapping[str, Any]) -> str:
         return "Another team has submitted the same images."
     other: SharingEntry = values["sharing"]
     sentence = shared_images_sentence(other.images, other.equal, other.share)
-    return f"It shares images with entry {other.ref} of {other.team}: {sentence}"
+    return f"It shares images with entry {other.ref} of {other.team}. {sentence}"
 
 
 def _sign_sentence(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
@@ -190,7 +190,6 @@ class FlaggedEntry:
 
     ref: int
     submission_id: str
-    team_id: int
     team: str
     reasons: Sequence[FlagReason]
     weight: int
@@ -201,7 +200,7 @@ class FlaggedEntry:
 
 @dataclass(frozen=True)
 class Goal:
-    """How many of the winning places are reviewed."""
+    """How many of the winning places have a reviewed submission."""
 
     track: TrackKind
     reviewed: int
@@ -341,7 +340,6 @@ def _flagged_entry(
     return FlaggedEntry(
         ref=row.ref,
         submission_id=row.id,
-        team_id=row.team_id,
         team=row.team,
         reasons=[FlagReason(name, REASON_SENTENCES[name](values)) for name in names],
         weight=row.weight,

@@ -60,14 +60,14 @@ class Opinions:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the two reviewers of an entry agree."""
+    """How often the two reviewers of a submission agree."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     entries: int
     agreed: int
     kappa: float | None
-    """Cohen's kappa; null where it is not defined."""
+    """Cohen's kappa; null if it is undefined."""
 
 
 def opinions(session: Session, submission: Submission, account: Account) -> Opinions:
@@ -92,7 +92,7 @@ def review(acting: Acting, submission_id: str, label: LabelName, *, intent: Inte
     _lock_undecided(acting.session, submission)
     before = opinions(acting.session, submission, acting.actor)
     if before.complete:
-        raise Conflict("reviewed", "This entry has already been reviewed and takes no more reviews.")
+        raise Conflict("reviewed", "This entry has already been reviewed. It accepts no more reviews.")
     if label == "legitimate" and intent is not None:
         raise Invalid("no-intent", "A legitimate entry has no intent to copy. Leave the intent empty.")
     acting.session.add(

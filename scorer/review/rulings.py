@@ -1,4 +1,4 @@
-"""Rulings: an organizer keeps a submission as judged, disqualifies it, or waives its penalty.
+"""Rulings: an organizer keeps a submission as scored, disqualifies it, or waives its penalty.
 
 Each ruling has a reason that the team reads. A later ruling replaces it; all stay in the history.
 """
@@ -27,9 +27,9 @@ from scorer.teams.team_messages import find_team
 RulingKind = Literal["keep", "disqualify", "waive"]
 RULING_EFFECTS: Mapping[str, str] = MappingProxyType(
     {
-        "keep": "keeps its score as judged",
+        "keep": "keeps its score",
         "disqualify": "is disqualified",
-        "waive": "is not penalised, because its penalty is waived",
+        "waive": "is no longer penalised, because its penalty is waived",
     }
 )
 """The effect of each ruling, as a predicate after the submission's name."""
@@ -46,11 +46,11 @@ def rule(
     if submission is None:
         raise NotFound("no-submission", f"There is no submission {submission_id!r}.")
     if submission.team.benchmark:
-        raise Conflict("benchmark", "Benchmark entries cannot be ruled on.")
+        raise Conflict("benchmark", "Rulings are not possible on benchmark entries.")
     if submission.status != Status.SCORED:
-        raise Conflict("not-scored", f"This entry is {submission.status}. Only scored entries can be ruled on.")
+        raise Conflict("not-scored", f"This entry is {submission.status}. Rulings are only possible on scored entries.")
     if not reason.strip():
-        raise Invalid("no-reason", "Give a reason; the team will see it.")
+        raise Invalid("no-reason", "Give a reason. The team will see it.")
     submissions.lock_submission(acting.session, submission.ref)
     return record_ruling(acting, submission, kind, reason=reason.strip(), memorising=memorising)
 
@@ -108,19 +108,19 @@ def rule_on_team(
     """
     team = find_team(acting.session, state, team_id)
     if not reason.strip():
-        raise Invalid("no-reason", "Give a reason; the team will see it.")
+        raise Invalid("no-reason", "Give a reason. The team will see it.")
     entries = submissions.load_submissions(
         acting.session, state.competition.id, team_id=team.id, before=None, limit=None
     )
     scored = [entry for entry in entries if entry.status == Status.SCORED]
     if not scored:
-        raise Conflict("no-entries", f"The team {team.name!r} has no scored entry.")
+        raise Conflict("no-entries", f"The team {team.name!r} has no scored entries.")
     made = []
     for entry in sorted(scored, key=lambda entry: entry.ref):
         submissions.lock_submission(acting.session, entry.ref)
         made.append(record_ruling(acting, entry, kind, reason=reason.strip(), memorising=None, notify=False))
     title = state.competition.title
-    body = f"Each of the {len(made)} scored entries of {team.name} in {title} {RULING_EFFECTS[kind]}."
+    body = f"Every scored entry of {team.name} in {title} {RULING_EFFECTS[kind]}."
     # All were disqualified at the same moment, so one appeal window applies to all.
     appeal = (
         penalty_notices.appeal_words(acting.session, state, scored[0], now=acting.now) if kind == "disqualify" else ""

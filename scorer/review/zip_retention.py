@@ -24,19 +24,19 @@ from scorer.lifecycle import Phase
 
 @dataclass(frozen=True)
 class ZipRetention:
-    """Which zips of entries are deleted after the publication. Those of winning teams and benchmark entries stay, and
-    those that somebody has reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all entries
-    stay."""
+    """The zips that are deleted after publication. The zips of winning teams and benchmark submissions are kept, and
+    those of submissions with a review, label, ruling or rebuttal. So are the hashes, scores and evidence of all
+    submissions."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     kept_days: int | None
-    """Days from the publication on, set by the operator; null if all zips stay."""
+    """The days that all zips are kept after publication; null if the operator has set no limit."""
     leave_from: datetime | None
-    """The moment from which zips are deleted. Null before the publication, and if all zips stay."""
+    """When the deletion of zips begins; null before publication, and if all zips are kept."""
     stored: ZipTotal
     leaving: ZipTotal
-    """The part of `stored` that would be deleted then, as things are now."""
+    """The part of `stored` that will be deleted, as of now."""
     removed: RemovedZips
 
 

@@ -116,5 +116,5 @@ def publish_board(page: Page, board: str) -> None:
     form = page.get_by_role("region", name=f"Publish the {board} board")
     form.get_by_label("Reason (shown to all participants)").fill("Please look.")
     form.get_by_label("Reason for publishing with").fill("A test.")
-    form.get_by_role("button", name="Publish with open points").click()
+    form.get_by_role("button", name="Publish with open items").click()
     expect(page.get_by_role("status")).to_contain_text(f"{board.capitalize()} board published.")

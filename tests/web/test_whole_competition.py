@@ -113,7 +113,7 @@ def labelled_and_not_ruled(competition: Competition, cheater: str) -> None:
     assert competition.open_points()["unruled"] == 1
     checklist = competition.admin("competition", "checklist", competition.slug)
     assert checklist.status == 1
-    assert "   1 Every winner labelled as memorising has a ruling" in checklist.out
+    assert "   1 Every winning entry labelled as memorising has a ruling" in checklist.out
 
 
 def appealed_in_private(competition: Competition, page: Page) -> None:

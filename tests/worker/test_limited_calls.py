@@ -82,11 +82,11 @@ def test_a_refusal_comes_out_cleaned() -> None:
 @pytest.mark.parametrize(
     ("what", "how"),
     [
-        ("crash", "ended the process that reads it"),
-        ("exit", "ended the process that reads it"),
-        ("talk", "ended the process that reads it"),
+        ("crash", "crashed the process that read it"),
+        ("exit", "crashed the process that read it"),
+        ("talk", "crashed the process that read it"),
         ("hang", "took too long to read"),
-        ("bomb", "needs more memory to read than it may use"),
+        ("bomb", "needs too much memory to read"),
     ],
 )
 def test_bytes_that_harm_the_process_are_refused(what: str, how: str) -> None:
@@ -120,7 +120,7 @@ def test_memory_is_limited_by_purpose() -> None:
     parts = [bytes(1 << 20)]
     assert ask(parts, "double", purpose=Purpose(8 << 20, Turns(1))) == 2 << 20
     error = refusal(lambda: ask(parts, "double", purpose=Purpose(0, Turns(1))))
-    assert error.message == "The file needs more memory to read than it may use."
+    assert error.message == "The file needs too much memory to read."
 
 
 def test_calls_wait_for_their_turn_before_they_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The generator of an entry: uploading it, and the result of its audit."""
+"""The generator of a submission: uploading it, and the result of its audit."""
 
 from typing import Annotated
 
@@ -19,9 +19,7 @@ from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, Distribution
 from scorer.metrics.copying.latent_recovery import TargetKind
 
 router = ApiRouter(tags=["generators"])
-Dimension = Annotated[
-    int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="The number of dimensions of a latent vector.")
-]
+Dimension = Annotated[int, Query(ge=1, le=MAX_LATENT_DIMENSION, description="The latent dimension.")]
 
 
 @router.put(
@@ -39,12 +37,12 @@ async def hand_in(
     latent: Dimension,
     distribution: Annotated[
         Distribution,
-        Query(description="The distribution of each number: standard normal, or uniform between -1 and 1."),
+        Query(description="The distribution of each component: standard normal, or uniform between -1 and 1."),
     ],
 ) -> GeneratorView:
-    """Upload the generator that made the entry. The request body is the ONNX file itself. A worker searches it for
-    training and held-out images. A newer file replaces an older one. For the entry's team until the final board is
-    published, and for organizers."""
+    """Upload the generator of a submission. The request body is the ONNX file itself. A worker then searches for
+    latents that reproduce training and held-out images. A newer file replaces an older one. For the submission's team
+    until the final board is published, and for organizers."""
     require_bytes(declared_bytes(request), settings.generator_max_bytes)
     declared = DeclaredLatent(latent, distribution)
     body = streamed_body(request, account.id)
@@ -55,9 +53,9 @@ async def hand_in(
 
 @router.get("/submissions/{submission_id}/generator")
 def show(submission_id: str, session: DbSession, account: CurrentUser) -> GeneratorView:
-    """Get the newest generator of an entry, with the progress of its audit or the reason for its refusal. The result is
-    for reviewers and organizers. The entry's team gets it once the final board is published or the entry has a
-    ruling."""
+    """Get the newest generator of a submission, with the progress of its audit or the reason for its refusal. The
+    result is for reviewers and organizers. The submission's team gets it once a board is published or the submission
+    has a ruling."""
     return generator_view(submission_id, generator_audits.find_generator(session, submission_id, account))
 
 
@@ -65,9 +63,8 @@ def show(submission_id: str, session: DbSession, account: CurrentUser) -> Genera
 def pairs(
     submission_id: str, group: TargetKind, request: Request, session: DbSession, store: BlobStore, account: CurrentUser
 ) -> Response:
-    """Get pairs of the audit in one PNG: images that the generator was searched for, each above its nearest output.
-    They
-    are training images, held-out images (organizers only), or the generator's own images."""
+    """Get pairs of the generator audit in one PNG: target images, each above the generator's nearest image. The
+    targets are training images, held-out images (organizers only), the generator's own or the submission's images."""
     key = generator_audits.pairs_key(session, submission_id, group, account=account)
     return picture_response(
         request, compute_etag(key, group), lambda: generator_audits.pairs_sheet(store.read(key), group)

@@ -1,4 +1,4 @@
-"""Receives a generator file from a request's body or a page's form, streams it into the store and records it."""
+"""Receiving a generator file from a request's body or a page's form: streams it into the store and records it."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -66,7 +66,6 @@ async def store_generator(
 async def receive_generator(
     submission_id: str, request: Request, begin: Transaction, *, store: Blobs, account: Account, settings: Settings
 ) -> None:
-    """Store the file of a page's form as an entry's generator."""
     async with page_form(request, account.id, max_bytes=settings.generator_max_bytes) as form:
         declared = declaration_in(form.fields)
         await store_generator(
@@ -80,7 +79,7 @@ def declaration_in(fields: dict[str, str]) -> DeclaredLatent:
     distribution = fields.get("distribution")
     dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
     if not 1 <= dimension <= MAX_LATENT_DIMENSION:
-        raise Invalid("bad-latent", f"Enter the dimensions of the latent vector, from 1 to {MAX_LATENT_DIMENSION:,}.")
+        raise Invalid("bad-latent", f"Enter a latent dimension from 1 to {MAX_LATENT_DIMENSION:,}.")
     if distribution not in get_args(Distribution):
-        raise Invalid("bad-latent", "Choose the distribution of the latent vector's numbers.")
+        raise Invalid("bad-latent", "Choose the distribution of each component.")
     return DeclaredLatent(dimension, cast(Distribution, distribution))

@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
-from sqlalchemy.orm import Session
 
-from scorer.db.tables import Account, GeneratorFile, Recovery, Submission
+from scorer.db.tables import GeneratorFile, Recovery
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import HELD_OUT_GROUPS, AuditState, AuditStatus
 from scorer.generators.onnx_files import Distribution
@@ -22,21 +21,23 @@ from scorer.metrics.copying.recovery_power import DetectableShares
 
 
 class PairShown(BaseModel):
-    """A searched image and the generator's nearest image."""
+    """A target image and the generator's nearest image."""
 
     error: float = Field(description="The mean squared error for pixel values from -1 to 1.")
-    name: str | None = Field(description="The name of the reference image; null for the generator's own images.")
+    name: str | None = Field(description="The name of the reference image; null for other targets.")
 
 
 class PairsView(BaseModel):
     """Pairs of one group in order of error: the 4 best, 4 from the middle, and the 4 worst."""
 
-    sheet: str = Field(description="The address of a PNG with all pairs: searched images above, found images below.")
+    sheet: str = Field(
+        description="The URL of a PNG with all pairs: target images above, the generator's nearest images below."
+    )
     pairs: list[PairShown]
 
 
 class FeaturesView(BaseModel):
-    """The 1-nearest-neighbour two-sample test of newly drawn images against the entry's images, on their features."""
+    """The 1-nearest-neighbour two-sample test of newly drawn against submitted images, with their features."""
 
     accuracy: float = Field(description="The share of images with a nearest neighbour of their own kind.")
     expected: float = Field(description="The accuracy by chance.")
@@ -45,34 +46,34 @@ class FeaturesView(BaseModel):
 
 
 class GeneratorMatchView(BaseModel):
-    """Whether the generator made the entry."""
+    """Whether the generator produced the submission."""
 
     verdict: MatchVerdict = Field(
-        description="`another-generator`: it can't produce enough of the entry's images. `other-distribution`: it"
-        " can, but "
-        "newly drawn images differ from the entry's. `inconclusive`: the search failed on its own images."
+        description="`another-generator`: it can't produce enough of the submission's images. `other-distribution`: it"
+        " can, but newly drawn images differ from the submission's. `inconclusive`: the search did not find the"
+        " generator's own images."
     )
     sentence: str
-    count: int = Field(description="The number of the entry's images that were searched for.")
-    found: float = Field(description="The share of these images that was found verbatim.")
+    count: int = Field(description="The number of the submission's images that were searched for.")
+    found: float = Field(description="The share of these images that were found verbatim.")
     low: float = Field(description="The lower end of the share's 95 % interval.")
     high: float = Field(description="The upper end of the share's 95 % interval.")
     found_of_own: float = Field(description="The same share of the generator's own images.")
     found_of_held_out: float = Field(description="The same share of held-out images.")
     p_value: float = Field(
-        description="One-sided, for the entry's images being found less often than the generator's own."
+        description="The one-sided p-value of finding the submission's images less often than the generator's own."
     )
-    detectable: DetectableShares = Field(description="The detectable shares of images from another origin.")
+    detectable: DetectableShares = Field(description="The detectable shares of images that another generator produced.")
     features: FeaturesView | None
 
 
 class PowerView(BaseModel):
     """The shares of memorised training images that the audit would detect."""
 
-    random: DetectableShares = Field(description="From randomly drawn training images.")
+    random: DetectableShares = Field(description="For randomly drawn training images.")
     near: DetectableShares | None = Field(
         description=(
-            "From training images near the entry, if the entry is near all memorised images; null if not searched."
+            "For training images near the submission, if it is near all memorised images; null if not searched."
         )
     )
 
@@ -85,7 +86,7 @@ class StartsView(BaseModel):
 
 
 class StabilityView(BaseModel):
-    """A search for the same images of the generator's own, each from the same starts."""
+    """Repeated searches for some of the generator's own images, each from the same starts."""
 
     starts: int
     targets: int
@@ -106,8 +107,7 @@ class RecoveredView(BaseModel):
     explanation: str
     p_value: float | None = Field(
         description="The p-value of the two-sided KS test of training against held-out errors. If images near the"
-        " entry "
-        "were also compared, it is twice the p-value of the deciding test."
+        " submission were also compared, it is twice the p-value of the deciding test."
     )
     gap: float | None = Field(
         description="The signed MRE-gap: above 0, training images are recovered better than held-out ones."
@@ -115,11 +115,11 @@ class RecoveredView(BaseModel):
     recovered_share: float | None = Field(
         description="The share of the generator's own images found verbatim; below 0.9 the audit is inconclusive."
     )
-    match: GeneratorMatchView | None = Field(description="Null if no entry was compared.")
+    match: GeneratorMatchView | None = Field(description="Null if the submission was not compared.")
     power: PowerView
     histogram: ErrorHistogram | None = Field(description="Null if no errors were recorded.")
     starts: dict[TargetKind, StartsView] = Field(description="Empty if there was only one start.")
-    stability: StabilityView | None = Field(description="Null if the operator did not request it.")
+    stability: StabilityView | None = Field(description="Null unless the operator requested it.")
     report: dict[str, Any] = Field(description="All quantities of the audit with unit, direction and sentence.")
     pairs: dict[TargetKind, PairsView] = Field(description="Only organizers get held-out images.")
     measured_at: datetime
@@ -135,11 +135,11 @@ class FormerView(BaseModel):
 
 
 class GeneratorView(BaseModel):
-    """The newest generator of an entry, and the progress of its audit."""
+    """The newest generator of a submission, and the progress of its audit."""
 
     bytes: int
     sha256: str
-    latent: int = Field(description="The number of dimensions of a latent vector.")
+    latent: int = Field(description="The latent dimension.")
     distribution: Distribution
     handed_in_by: str
     handed_in_at: datetime
@@ -150,20 +150,13 @@ class GeneratorView(BaseModel):
     refusal: str | None = Field(description="Why the file was refused. You can upload another file.")
     faults: list[str]
     result: RecoveredView | None = Field(
-        description="For reviewers and organizers. For the entry's team once the final board is published or the entry "
-        "has a ruling."
+        description="For reviewers and organizers. For the submission's team once a board is published or the"
+        " submission has a ruling."
     )
     former: list[FormerView] = Field(description="Replaced generators, newest first. For reviewers and organizers.")
 
 
-def visible_generator_view(session: Session, submission: Submission, account: Account) -> GeneratorView | None:
-    """The generator of an entry, if this person may see it."""
-    status = generator_audits.audit_status(session, submission, account)
-    return None if status is None else generator_view(submission.id, status)
-
-
 def generator_view(submission_id: str, status: AuditStatus) -> GeneratorView:
-    """A generator with the visible part of its result."""
     generator = status.generator
     recovery = status.recovery
     return GeneratorView.model_validate(

@@ -34,8 +34,6 @@ def show_publication(
     done: str = "",
     final: bool | None = None,
 ) -> Response:
-    """The checklist for the next board, or for the final one with ``final``; the history of publications; and the zips
-    to delete after the final board."""
     return _page(acting, slug, viewer, settings=settings, final=final, done=DONE_MESSAGES.get(done))
 
 
@@ -94,7 +92,6 @@ def publish_or_withdraw(
 
 @router.post("/requeue")
 def requeue_failed_jobs(slug: str, acting: ActingOrganizer, viewer: SignedIn) -> Response:
-    """Restart all failed jobs of the private track."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     failed_scores.restart_failed(acting, state=state)
     return see_other(f"/competitions/{slug}/publication?done=requeued")

@@ -18,18 +18,19 @@ from scorer.review.zip_retention import ZipRetention
 class NewPublication(Request):
     published: bool
     final: bool = Field(
-        True, description="Whether it is the final board. The provisional board may still change, and teams can appeal."
+        True,
+        description="Whether it is the final board. A provisional board can still change, and teams can appeal against"
+        " it.",
     )
     reason: str = Field(min_length=1, max_length=2000, description="Shown to all participants.")
     override: str | None = Field(
-        None, max_length=2000, description="Why you publish the board with open points; for the audit log."
+        None, max_length=2000, description="Why you publish the board despite open items. Only the audit log shows it."
     )
     after: str | None = Field(
         None,
         max_length=40,
-        description="The `version` of the checklist that you have seen. The request fails with 409 if the board or"
-        " the open"
-        " points have changed since.",
+        description="The `version` of the checklist that you have seen. If the board or the open items have changed"
+        " since then, the request fails with 409.",
     )
 
 
@@ -38,18 +39,18 @@ class PublicationView(RecordView):
     final: bool = Field(description="Whether it is the final board; false for the provisional board.")
     reason: str
     created_at: datetime
-    as_of: datetime = Field(description="The time of the published final board; it contains nothing newer.")
+    as_of: datetime = Field(description="The final board shows the state at this time.")
 
 
 class PointView(RecordView):
-    """A point of the checklist."""
+    """An item of the checklist."""
 
     name: str = Field(examples=["medals"])
     title: str
     passed: bool
     count: int = Field(description="The number of open cases.")
     words: str
-    link: str = Field(description="The path of the page where you can work on it.")
+    link: str = Field(description="The path of the page where you can resolve it.")
     concerns: list[Concern] = Field(description="The first 10 open cases.")
 
 
@@ -64,9 +65,11 @@ class ChecklistView(BaseModel):
 
     published: bool
     version: str = Field(description="Send it as `after` to publish exactly this state.")
-    ready: bool = Field(description="Whether no points are open.")
+    ready: bool = Field(description="Whether the checklist has no open items.")
     points: list[PointView]
-    boundaries: list[AwardBoundary] = Field(description="The margins of medals and prizes, best rank first.")
+    boundaries: list[AwardBoundary] = Field(
+        description="How far the last rank of each medal and prize is ahead of the next rank, best rank first."
+    )
     history: list[ActView]
     zips: ZipRetention
 
@@ -76,9 +79,9 @@ router = ApiRouter(prefix="/competitions/{slug}/publication", tags=["publication
 
 @router.get("")
 def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool = True) -> ChecklistView:
-    """Get the checklist for publishing the final board, or the provisional one with `final=false`. Each point has its
+    """Get the checklist for publishing the final board, or the provisional one with `final=false`. Each item has its
     number of open cases. The response also has the history of publications and withdrawals, and the zips that are
-    deleted after the final board. Organizers only."""
+    deleted after the final board is published. Organizers only."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     seen = checklist(acting.session, state, acting.now, final=final)
     history = [ActView.of(act, by=act.author.handle) for act in state.publications]
@@ -91,8 +94,8 @@ def show(slug: str, acting: ActingOrganizer, settings: AppSettings, final: bool 
 
 @router.post("", status_code=201)
 def publish(slug: str, body: NewPublication, acting: ActingOrganizer) -> PublicationView:
-    """Publish the private board as provisional or final, or withdraw it. The request fails with 409 if points are open
-    and `override` gives no reason, and if the board has changed since `after`. Organizers only."""
+    """Publish the private board as provisional or final, or withdraw it. The request fails with 409 if items are open
+    and `override` gives no reason, or if the board has changed since the version in `after`. Organizers only."""
     state = competition_state.load_state(acting.session, slug, acting.now)
     act = publication.publish(acting, state, **body.model_dump())
     return PublicationView.model_validate(act)

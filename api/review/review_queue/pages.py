@@ -70,7 +70,6 @@ def show_queue(
     after: SkipCount = 0,
     done: DoneKey = "",
 ) -> Response:
-    """The flagged entries with their reasons, and the progress of the review."""
     competition = visible_state(acting, slug)
     access.require_reviewer(competition, acting.actor)
     values = _queue_values(acting, competition, state, after=after)
@@ -96,7 +95,7 @@ def _queue_values(acting: Acting, state: CompetitionState, shown: QueueState, *,
 
 @router.api_route("/competitions/{slug}/review-queue/next", methods=["GET", "HEAD"])
 def go_to_next(slug: str, acting: ActingReviewer, skip: SkipCount = 0) -> Response:
-    """Claim the reviewer's most decisive open entry after the first ``skip`` and redirect to it."""
+    """Claim the reviewer's next open entry after the first ``skip`` and redirect to it."""
     state = visible_state(acting, slug)
     access.require_reviewer(state, acting.actor)
     return see_other(_next(acting, state, skip))
@@ -111,8 +110,6 @@ def _next(acting: Acting, state: CompetitionState, skip: int, *, done: str = "")
 
 @dataclass(frozen=True)
 class ReviewContext:
-    """A request for an entry's review page."""
-
     submission_id: str
     begin: Transactions
     images: ZipImages
@@ -199,7 +196,6 @@ def show_submission(
 
 @router.post("/submissions/{submission_id}/review")
 def submit_review(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Store a review and continue with the next entry."""
     skip = int(digits) if (digits := text(fields, "skip", max_length=6)).isdecimal() else 0
 
     def review(acting: Acting) -> str:
@@ -227,7 +223,6 @@ def _label_in(fields: Fields) -> LabelName:
 
 @router.post("/submissions/{submission_id}/review/label")
 def decide_label(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Decide the label of an entry as an organizer, without a second reviewer."""
 
     def decide(acting: Acting) -> str:
         submission = access.find_for_review(acting.session, page.submission_id, author)
@@ -256,7 +251,6 @@ def rule_on_submission(page: CurrentReview, author: Organizer, viewer: SignedIn,
 def answer_rebuttal(
     page: CurrentReview, rebuttal_id: RowId, author: Organizer, viewer: SignedIn, fields: FormFields
 ) -> Response:
-    """Answer a rebuttal: refuse it, or grant it with a ruling."""
 
     def answer(acting: Acting) -> str:
         answer_text = text(fields, "answer", max_length=MAX_TEXT_LENGTH)
@@ -271,12 +265,11 @@ def answer_rebuttal(
 
 @router.post("/submissions/{submission_id}/review/code-request")
 def request_code(page: CurrentReview, author: Organizer, viewer: SignedIn, fields: FormFields) -> Response:
-    """Request the code of an entry within a number of days."""
 
     def request(acting: Acting) -> str:
         days, words = text(fields, "days"), text(fields, "text", max_length=code_uploads.MAX_TEXT_LENGTH)
         if not days.isdecimal() or len(days) > 3:
-            raise Invalid("bad-deadline", "Enter the number of days that the team has.")
+            raise Invalid("bad-deadline", "Enter a deadline from 1 to 365 days.")
         until = page.now + timedelta(days=int(days))
         code_uploads.request_code(acting, page.submission_id, until=until, text=words)
         return f"/submissions/{page.submission_id}/review#team"

@@ -1,4 +1,4 @@
-"""The review queue: flagged entries, an entry with all its evidence, reviews, and images of the closest pairs."""
+"""The review queue: flagged submissions, a submission with its evidence, reviews, and images of closest pairs."""
 
 from typing import Annotated
 
@@ -46,12 +46,12 @@ router = ApiRouter(tags=["review queue"])
 def queue(
     slug: str,
     acting: ActingReviewer,
-    state: Annotated[list[QueueState] | None, Query(description="Only entries in these states.")] = None,
+    state: Annotated[list[QueueState] | None, Query(description="Include only submissions in these states.")] = None,
     after: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> ReviewQueueView:
-    """List flagged entries with their reasons, most decisive first; the review's progress; and the agreement
-    of reviewers. Reviewers and organizers only."""
+    """List flagged submissions with their reasons, highest priority first. The response also has the progress of the
+    review and the agreement of reviewers. Reviewers and organizers only."""
     competition = visible_state(acting, slug)
     access.require_reviewer(competition, acting.actor)
     page = review_queue.list_flagged(
@@ -64,10 +64,10 @@ def queue(
 def claim_next(
     slug: str,
     acting: ActingReviewer,
-    skip: Annotated[int, Query(ge=0, le=1_000_000, description="The number of entries to skip.")] = 0,
+    skip: Annotated[int, Query(ge=0, le=1_000_000, description="The number of submissions to skip.")] = 0,
 ) -> NextView:
-    """Claim your most decisive open entry for 10 minutes. During that time, other reviewers get other entries first,
-    but they can still review it. Reviewers and organizers only."""
+    """Claim your next submission to review for 10 minutes. During that time, other reviewers get other submissions
+    first, but they can still review it. Reviewers and organizers only."""
     state = visible_state(acting, slug)
     access.require_reviewer(state, acting.actor)
     claimed = review_queue.claim_next(acting, state, skip=skip)
@@ -79,8 +79,8 @@ def claim_next(
 
 @router.get("/submissions/{submission_id}/review")
 def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> ReviewEntryView:
-    """Get an entry with everything that helps to judge it. It includes reviews of others once the entry is closed for
-    reviews."""
+    """Get a submission with everything that a reviewer needs. It includes other people's reviews once it accepts no
+    more reviews."""
     submission = access.find_for_review(acting.session, submission_id, acting.actor)
     state = load_state(acting.session, submission.competition.slug, acting.now)
     return entry_view(
@@ -94,8 +94,8 @@ def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> Revie
 
 @router.post("/submissions/{submission_id}/reviews", status_code=201)
 def review(submission_id: str, body: NewReview, acting: ActingReviewer) -> OpinionsView:
-    """Review an entry with a label, the intent and a note. You can replace your review until the second one closes the
-    entry: if both agree, the label is decided; if not, an organizer decides."""
+    """Review a submission with a label, an intent and a note. You can replace your review until another person has
+    also reviewed the submission. If both agree, their label is decided; if not, an organizer decides."""
     opinions = reviews.review(acting, submission_id, **body.model_dump())
     return opinions_view(access.find_for_review(acting.session, submission_id, acting.actor), opinions)
 
@@ -103,9 +103,9 @@ def review(submission_id: str, body: NewReview, acting: ActingReviewer) -> Opini
 @router.get("/submissions/{submission_id}/pairs/{kind}", response_class=Response, responses=PICTURE)
 def sheet(submission_id: str, kind: TrackKind, request: Request, acting: ActingReader, images: ZipImages) -> Response:
     """Get the closest pairs of a track in one PNG: generated images in the upper row, each above its nearest reference
-    image (mirrored if that matches better). For reviewers and organizers. The entry's team sees the public track's
-    pairs after a ruling, or after the close if the entry is penalised on that track. It sees the private track's pairs
-    once a board is published, if the entry is penalised on that track."""
+    image (mirrored if that matches better). For reviewers and organizers. The submission's team sees the public
+    track's pairs after a ruling, or after the deadline if the submission is penalised on that track. It sees the
+    private track's pairs once a board is published, if the submission is penalised on that track."""
     submission, measurement = closest_pairs.require_visible_pairs(acting, submission_id, kind)
     etag = compute_etag(measurement.id, is_organizer(acting.actor, submission.competition_id))
 
@@ -130,8 +130,8 @@ def shared_images_sheet(
     images: ZipImages,
     reviewer: Reviewer,
 ) -> Response:
-    """Get some images that an entry shares with another team's entry, in one PNG: its own in the upper row, each above
-    the other entry's image (mirrored if that matches better). Reviewers and organizers only."""
+    """Get some images that a submission shares with another team's, in one PNG: its own in the upper row, each above
+    the other submission's image (mirrored if that matches better). Reviewers and organizers only."""
     submission = access.find_for_review(session, submission_id, reviewer)
     picture = closest_pairs.shared_images_sheet(session, images, submission, other_ref=other_ref)
     return Response(picture, media_type="image/png", headers=UNSTORED_IMAGE_HEADERS)
@@ -142,7 +142,7 @@ labels = ApiRouter(tags=["reviews"])
 
 @labels.put("/competitions/{slug}/submissions/{submission_id}/label")
 def decide(slug: str, submission_id: str, body: NewLabel, acting: ActingOrganizer) -> LabelView:
-    """Set the decided label of an entry. A later label replaces it; repeating the same label changes nothing.
+    """Set the decided label of a submission. A later label replaces it; repeating the same label changes nothing.
     Organizers only."""
     state = load_state(acting.session, slug, acting.now)
     label = reviews.decide(acting, state, submission_id, **body.model_dump())
@@ -151,7 +151,7 @@ def decide(slug: str, submission_id: str, body: NewLabel, acting: ActingOrganize
 
 @labels.put("/submissions/{submission_id}/early-label")
 def label_early(submission_id: str, body: NewEarlyLabel, acting: ActingOrganizer) -> EarlyLabelView:
-    """Give an entry an early label for comparing extractors. The newest early label counts. It never becomes a
+    """Give a submission an early label for comparing extractors. The newest early label counts. It never becomes a
     decision. Organizers only."""
     label = reviews.record_early_label(acting, submission_id, body.label)
     return EarlyLabelView.model_validate(label)

@@ -40,11 +40,11 @@ class FlaggedView(RecordView):
     team: str
     reasons: Sequence[FlagReason]
     weight: int = Field(
-        description="The sum of the weights of its reasons. The entry with the highest weight comes first."
+        description="The sum of the weights of its reasons. Submissions with a higher weight come first."
     )
     state: QueueState
     reviews: int
-    label: LabelName | None = Field(description="The decided label, once there is one.")
+    label: LabelName | None = Field(description="The decided label; null until there is one.")
 
 
 class ReviewQueueView(Page):
@@ -58,18 +58,16 @@ class ReviewQueueView(Page):
 
 
 class NextView(BaseModel):
-    """The next entry to review."""
+    """The next submission to review."""
 
-    entry: FlaggedView | None = Field(description="Null if no entry is left after the first `skip`.")
-    skip: int = Field(description="The number of your open entries before it. Add 1 to skip it.")
-    claimed_until: datetime | None = Field(description="Until when other reviewers get other entries first.")
+    entry: FlaggedView | None = Field(description="Null if none is left after the first `skip`.")
+    skip: int = Field(description="The number of your open submissions before it. Add 1 to skip it.")
+    claimed_until: datetime | None = Field(description="Until this time, other reviewers get other submissions first.")
 
 
 class NewReview(Request):
-    """A reviewer's label, intent and note."""
-
     label: LabelName
-    intent: Intent | None = Field(None, description="Whether copying was intended; null for a legitimate entry.")
+    intent: Intent | None = Field(None, description="Whether copying was intended; null for a legitimate submission.")
     note: str = Field("", max_length=5000)
 
 
@@ -82,7 +80,7 @@ class ReviewView(RecordView):
 
 
 class OpinionsView(RecordView):
-    """The reviews of an entry that you can see. Reviews of others appear once the entry is closed for reviews."""
+    """The reviews of a submission that you can see. Other people's reviews appear once it accepts no more reviews."""
 
     own: ReviewView | None
     others: list[ReviewView]
@@ -93,7 +91,7 @@ class OpinionsView(RecordView):
 
 
 class DoubleView(RecordView):
-    """Another entry with the same zip or the same images."""
+    """Another submission with the same zip or the same images."""
 
     submission_id: str
     ref: int
@@ -103,32 +101,32 @@ class DoubleView(RecordView):
 
 
 class SharingView(RecordView):
-    """An entry of another team that shares images, equal or nearly equal, upright or mirrored."""
+    """A submission of another team that shares images, equal or nearly equal, upright or mirrored."""
 
     submission_id: str
     ref: int
     team: str
     accepted_at: datetime
-    images: int = Field(description="The number of images that both have.")
-    equal: int = Field(description="How many of these images are equal pixel by pixel.")
-    share: float = Field(description="`images` as a share of the images of one entry.")
-    words: str = Field(description="The same as a sentence.")
-    came_first: str = Field(description="Which team submitted these images first, and how much earlier.")
+    images: int = Field(description="The number of shared images.")
+    equal: int = Field(description="The number of shared images that are equal pixel by pixel.")
+    share: float = Field(description="`images` as a share of the images of one submission.")
+    words: str = Field(description="A sentence with these numbers.")
+    came_first: str = Field(description="A sentence that says which team submitted these images first.")
     examples: list[tuple[int, int]] = Field(
-        description="Some of the images, by their index in this entry and in the other entry."
+        description="Some of the images, by their index in this submission and in the other one."
     )
 
 
 class ImageComparisonView(RecordView):
-    """The comparison of an entry's images with those of other teams' entries. Later entries are compared with it."""
+    """The comparison of a submission's images with those of other teams. Later submissions are compared with it."""
 
-    compared: int = Field(description="The number of entries it was compared with.")
+    compared: int = Field(description="The number of submissions that it was compared with.")
     common: int = Field(description="The number of its images that are too common to count as shared.")
     created_at: datetime
 
 
 class OtherView(RecordView):
-    """Another entry of the same team, with its result on the public track."""
+    """Another submission of the same team, with its result on the public track."""
 
     submission_id: str
     ref: int
@@ -140,7 +138,7 @@ class OtherView(RecordView):
 
 
 class EarlyLabelView(RecordView):
-    """An early label, which decides nothing."""
+    """An early label. It is not a decision."""
 
     label: LabelName
     source: Literal["hand", "import"]
@@ -148,13 +146,11 @@ class EarlyLabelView(RecordView):
 
 
 class NewEarlyLabel(Request):
-    """An organizer's early label."""
-
     label: LabelName
 
 
 class ReviewEntryView(BaseModel):
-    """An entry with everything that helps to judge it."""
+    """A submission with everything that a reviewer needs."""
 
     entry: SubmissionView
     flagged: FlaggedView | None
@@ -162,7 +158,7 @@ class ReviewEntryView(BaseModel):
     pairs: dict[TrackKind, list[PairView]]
     doubles: list[DoubleView]
     sharing: list[SharingView] = Field(
-        description="Entries that share images, without `doubles`; the largest share first."
+        description="Submissions that share images, without those in `doubles`; the largest share first."
     )
     comparison: ImageComparisonView | None = Field(description="Null if its images were not compared.")
     others: list[OtherView]

@@ -28,16 +28,15 @@ router = ApiRouter(tags=["rulings"])
 
 @router.post("/submissions/{submission_id}/rulings", status_code=201)
 def rule(submission_id: str, body: NewRuling, acting: ActingOrganizer) -> RulingView:
-    """Rule on an entry: keep it as scored, disqualify it, or waive its penalty. The team sees the reason, and the
-    ruling
-    counts from the next read of the board. A later ruling replaces it. Organizers only."""
+    """Rule on a submission: keep it as scored, disqualify it, or waive its penalty. The team sees the reason. The
+    ruling takes effect immediately and replaces an earlier one. Organizers only."""
     ruling = rulings.rule(acting, submission_id, **body.model_dump())
     return ruling_view(ruling, inside=True)
 
 
 @router.post("/competitions/{slug}/teams/{team_id}/rulings", status_code=201)
 def rule_on_team(slug: str, team_id: RowId, body: NewTeamRuling, acting: ActingOrganizer) -> list[RulingView]:
-    """Rule on all scored entries of a team in one step. The team gets a single notice. Organizers only."""
+    """Rule on all scored submissions of a team in one step. The team gets a single notice. Organizers only."""
     state = load_state(acting.session, slug, acting.now)
     made = rulings.rule_on_team(acting, state, team_id, kind=body.kind, reason=body.reason)
     return [ruling_view(ruling, inside=True) for ruling in made]
@@ -45,7 +44,7 @@ def rule_on_team(slug: str, team_id: RowId, body: NewTeamRuling, acting: ActingO
 
 @router.get("/submissions/{submission_id}/rulings")
 def show(submission_id: str, acting: ActingReader) -> CaseView:
-    """List the rulings on an entry and the rebuttals against them. For its team, reviewers and organizers."""
+    """List the rulings on a submission and the rebuttals of its team. For its team, reviewers and organizers."""
     submission, inside = access.find_with_rulings(acting.session, submission_id, acting.actor)
     return case_view(
         acting.session, load_state(acting.session, submission.competition.slug, acting.now), submission, inside=inside
@@ -54,7 +53,7 @@ def show(submission_id: str, acting: ActingReader) -> CaseView:
 
 @router.get("/submissions/{submission_id}/rulings/stakes")
 def stakes_of(submission_id: str, acting: ActingOrganizer, wanted: Paging) -> StakePage:
-    """Preview how the boards would change with another ruling on an entry. Organizers only."""
+    """Preview how another ruling on a submission would change the boards. Organizers only."""
     submission, _ = access.find_with_rulings(acting.session, submission_id, acting.actor)
     state = load_state(acting.session, submission.competition.slug, acting.now)
     page = wanted.slice_all(ruling_impact.compute_ruling_impacts(acting.session, state, submission))
@@ -63,14 +62,15 @@ def stakes_of(submission_id: str, acting: ActingOrganizer, wanted: Paging) -> St
 
 @router.post("/submissions/{submission_id}/rebuttals", status_code=201)
 def rebut(submission_id: str, body: NewRebuttal, acting: ActingSubmitter) -> RebuttalView:
-    """Appeal against a disqualification or a penalty, once against each, while appeals are open."""
+    """Appeal against the disqualification or penalty of your submission. You can appeal once against each, while
+    appeals are open."""
     rebuttal = rebuttals.rebut(acting, submission_id, body.text)
     return rebuttal_view(access.find_submission(acting.session, submission_id, acting.actor), Appeal(rebuttal, None))
 
 
 @router.get("/competitions/{slug}/rebuttals")
 def unanswered(slug: str, acting: ActingOrganizer, wanted: Paging) -> RebuttalPage:
-    """List the unanswered rebuttals, oldest first. Organizers only."""
+    """List unanswered rebuttals, oldest first. Organizers only."""
     state = load_state(acting.session, slug, acting.now)
     after, limit = wanted.after or 0, wanted.one_more
     waiting = open_rebuttals(acting.session, state.competition.id, after=after, limit=limit)

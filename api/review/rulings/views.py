@@ -20,15 +20,11 @@ from scorer.review.rulings import RulingKind
 
 
 class NewTeamRuling(Request):
-    """A ruling on all entries of a team."""
-
     kind: RulingKind
     reason: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
 
 
 class NewRuling(Request):
-    """An organizer's ruling on an entry."""
-
     kind: RulingKind
     reason: str = Field(min_length=1, max_length=5000, description="Shown to the team.")
     memorising: bool | None = Field(
@@ -38,8 +34,6 @@ class NewRuling(Request):
 
 
 class RulingView(RecordView):
-    """A ruling."""
-
     id: int
     kind: RulingKind
     reason: str
@@ -53,14 +47,10 @@ class StakePage(Page):
 
 
 class NewRebuttal(Request):
-    """A team's appeal."""
-
     text: str = Field(min_length=1, max_length=10_000)
 
 
 class NewAnswer(Request):
-    """The organizers' answer to a rebuttal."""
-
     ruling: Literal["keep", "waive"] | None = Field(
         None, description="The ruling that grants the rebuttal; null refuses the rebuttal."
     )
@@ -68,8 +58,6 @@ class NewAnswer(Request):
 
 
 class AnswerView(RecordView):
-    """The answer to a rebuttal."""
-
     granted: bool
     answer: str
     ruling_id: int | None
@@ -77,8 +65,6 @@ class AnswerView(RecordView):
 
 
 class RebuttalView(RecordView):
-    """A rebuttal, with its answer if there is one."""
-
     id: int
     submission_id: str
     ruling_id: int | None = Field(description="The newest ruling at the time of the rebuttal; null if there was none.")
@@ -96,12 +82,12 @@ class RebuttalPage(Page):
 
 
 class CaseView(BaseModel):
-    """Rulings on an entry and rebuttals against them, newest first. The newest ruling counts."""
+    """The rulings on a submission and the rebuttals of its team, newest first. The newest ruling counts."""
 
     rulings: list[RulingView]
     rebuttals: list[RebuttalView]
     rebuttals_from: datetime | None = Field(
-        description="Rebuttals are accepted from this time: the start of the review or of the provisional board."
+        description="Rebuttals are accepted from this time, when the review begins or a provisional board is published."
     )
     rebuttals_until: datetime | None = Field(
         description="Rebuttals are accepted until this time. A later ruling, threshold or measurement extends it."

@@ -60,7 +60,7 @@ def _build_network(
         shape = traced_shape(network, (rows, 3, size, size), limits)
         if shape[:1] != (rows,) or shape[1:] not in shapes:
             shape_text = " x ".join(str(side) for side in shape)
-            raise Invalid("wrong-encoder", f"{rows} images become {shape_text}; they must become {rows} {wanted}.")
+            raise Invalid("wrong-encoder", f"The output for {rows} images is {shape_text}, not {rows} {wanted}.")
     return network
 
 

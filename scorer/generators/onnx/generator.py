@@ -35,7 +35,6 @@ class Generator(nn.Module):
         self.values: Range = "tanh"
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Map latents (n, d), or images, to images."""
         takes_axes = len(self.network.graph.latent_shape)
         images: Tensor = self.network(inputs if inputs.ndim == takes_axes else inputs[:, :, None, None]).float()
         return 2.0 * images - 1.0 if self.values == "sigmoid" else images
@@ -82,21 +81,19 @@ def _refuse_images(shape: Sequence[int], rows: int, size: int, *, limits: Genera
     if len(shape) != 4 or shape[1] not in {1, 3} or shape[2] != shape[3]:
         raise Invalid(
             "wrong-images",
-            f"{rows} latents become {shape_text}; they must become {rows} x 3 x s x s (or {rows} x 1 x s x s): square "
-            "images, with colours before rows.",
+            f"For {rows} latents, the output is {shape_text}; it must be {rows} x 3 x s x s (or {rows} x 1 x s x s), "
+            "that is, square images with the channels first.",
         )
     if shape[0] != rows:
-        raise _fixed(dimension, f"makes {shape[0]} images from {rows} latents")
+        raise _fixed(dimension, f"produces {shape[0]} images from {rows} latents")
     if shape[2] < size:
-        raise Invalid("wrong-images", f"The images are {shape[2]} pixels wide; the competition's are {size}.")
+        raise Invalid("wrong-images", f"The images are {shape[2]} pixels wide; they must be at least {size}.")
     if shape[2] > limits.side:
         raise Invalid("too-much-memory", f"The images are {shape[2]} pixels wide; the limit is {limits.side}.")
 
 
 def _fixed(dimension: int, problem: str) -> Invalid:
-    return Invalid(
-        "fixed-batch", f"The generator {problem}. Leave the number of latents open. {export_advice(dimension)}"
-    )
+    return Invalid("fixed-batch", f"The generator {problem}. Leave the batch size open. {export_advice(dimension)}")
 
 
 def _probe_images(generator: Generator, latent: Latent) -> Tensor:
@@ -113,8 +110,8 @@ def _probe_images(generator: Generator, latent: Latent) -> Tensor:
     if not gradient.any() or not torch.isfinite(gradient).all():
         raise Invalid(
             "no-gradient",
-            "The gradient of the images is zero or not finite, so they cannot be searched. They do not change with the "
-            "latent, or only in steps (rounding, casting to integers).",
+            "The gradient of the images is zero or not finite, so latent recovery cannot follow it. The images do not "
+            "change with the latent, or only in steps (rounding, casting to integers).",
         )
     return images.detach()
 

@@ -38,7 +38,7 @@ class Node:
 
     def __str__(self) -> str:
         output = printable_name(self.outputs[0]) if self.outputs else "nothing"
-        return f"Node {self.index + 1} ({printable_name(self.kind)}, which makes '{output}')"
+        return f"Node {self.index + 1} ({printable_name(self.kind)}, output '{output}')"
 
     def refusal(self, slug: str, message: str) -> Invalid:
         """``Invalid`` with a message that starts with the name of this node."""
@@ -62,13 +62,13 @@ class Node:
         if values is None:
             return None
         if not isinstance(values, tuple) or not all(isinstance(value, int) for value in values):
-            raise self.refusal("bad-node", f"has '{name}', which must be a list of integers.")
+            raise self.refusal("bad-node", f"has the attribute '{name}', which must be a list of integers.")
         return tuple(int(value) for value in values)
 
     def _typed_attribute(self, name: str, default: Any, kinds: tuple[type, ...]) -> Any:
         value = self.attributes.get(name, default)
         if not isinstance(value, kinds):
-            raise self.refusal("bad-node", f"has '{name}' with a wrong type.")
+            raise self.refusal("bad-node", f"has the attribute '{name}' with the wrong type.")
         return value
 
 

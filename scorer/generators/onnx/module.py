@@ -46,11 +46,11 @@ def run_node(node: Node, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
             raise MemoryError from error
         reason = printable_name(str(error).partition("\n")[0], 200)
         if "overflow" in reason:
-            raise node.refusal("too-much-memory", "makes more numbers than can be counted.") from None
-        raise node.refusal("bad-node", f"cannot be computed because its inputs do not fit: {reason}") from None
+            raise node.refusal("too-much-memory", "produces more numbers than can be counted.") from None
+        raise node.refusal("bad-node", f"cannot be computed because its inputs do not match: {reason}") from None
     outputs = result if isinstance(result, tuple) else (result,)
     if len(outputs) != len(node.outputs):
-        raise node.refusal("bad-node", f"names {len(node.outputs)} outputs but makes {len(outputs)}.")
+        raise node.refusal("bad-node", f"declares {len(node.outputs)} outputs but produces {len(outputs)}.")
     return outputs
 
 

@@ -84,14 +84,14 @@ def _opset(model: onnx.ModelProto, dimension: int | None) -> int:
     if custom:
         raise Invalid(
             "custom-operators",
-            f"The generator needs operators of '{printable_name(custom[0])}'; only standard ONNX operators are read. "
-            f"{export_advice(dimension)}",
+            f"The generator needs operators of '{printable_name(custom[0])}'; only standard ONNX operators are "
+            f"supported. {export_advice(dimension)}",
         )
     if len(versions) != 1 or not MIN_OPSET <= versions[0] <= MAX_OPSET:
         opsets = " and ".join(str(version) for version in versions[:3]) or "none"
         raise Invalid(
             "wrong-opset",
-            f"The file has opset {opsets}; Kennel reads {MIN_OPSET} to {MAX_OPSET}. {export_advice(dimension)}",
+            f"The file has opset {opsets}; Kennel supports {MIN_OPSET} to {MAX_OPSET}. {export_advice(dimension)}",
         )
     return int(versions[0])
 
@@ -118,11 +118,11 @@ def _refuse_nodes(graph: onnx.GraphProto, limits: GeneratorLimits) -> None:
         if node.op_type not in OPERATORS:
             raise Invalid(
                 "unknown-operator",
-                f"Node {index + 1} is '{printable_name(node.op_type)}', which Kennel does not read. "
-                f"It reads: {', '.join(OPERATORS)}.",
+                f"Node {index + 1} is '{printable_name(node.op_type)}', which Kennel does not support. "
+                f"It supports: {', '.join(OPERATORS)}.",
             )
         if kinds & {proto.SPARSE_TENSOR, proto.SPARSE_TENSORS}:
-            raise Invalid("sparse-tensors", f"Node {index + 1} ({node.op_type}) has a sparse tensor. Store it dense.")
+            raise Invalid("sparse-tensors", f"Node {index + 1} ({node.op_type}) has a sparse tensor. Make it dense.")
 
 
 def _constants(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.TensorProto]:
@@ -165,7 +165,7 @@ def _images(graph: onnx.GraphProto, nodes: tuple[Node, ...]) -> str:
         raise Invalid("wrong-outputs", f"A generator must have one output, the images; this one has {names}.")
     name = to_text(graph.output[0].name)
     if name not in outputs:
-        raise Invalid("wrong-outputs", f"No node makes the output '{printable_name(name)}'.")
+        raise Invalid("wrong-outputs", f"No node produces the output '{printable_name(name)}'.")
     return name
 
 
@@ -189,9 +189,7 @@ _READ: dict[int, Callable[[onnx.AttributeProto], Attribute]] = {
 
 def _attribute(index: int, attribute: onnx.AttributeProto) -> Attribute:
     if attribute.type not in _READ or attribute.ref_attr_name:
-        raise Invalid(
-            "bad-node", f"Node {index + 1} has '{printable_name(attribute.name)}' of a type that Kennel does not read."
-        )
+        raise Invalid("bad-node", f"Node {index + 1} has '{printable_name(attribute.name)}' of an unsupported type.")
     return _READ[attribute.type](attribute)
 
 
@@ -200,8 +198,8 @@ def _refuse_disorder(nodes: tuple[Node, ...], known: set[str]) -> None:
     for node in nodes:
         for name in filter(None, node.inputs):
             if name not in known:
-                raise node.refusal("bad-node", f"takes '{printable_name(name)}', which no earlier node makes.")
+                raise node.refusal("bad-node", f"takes '{printable_name(name)}', which no earlier node outputs.")
         for name in node.outputs:
             if not name or name in known:
-                raise node.refusal("bad-node", "makes an output that exists already or has no name.")
+                raise node.refusal("bad-node", "has an output without a name, or with a name that is already used.")
             known.add(name)

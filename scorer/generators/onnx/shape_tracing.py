@@ -41,15 +41,13 @@ class _NumberCounter(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
             if isinstance(leaf, Tensor):
                 self.count += leaf.numel()
                 if leaf.ndim > MAX_AXES:
-                    raise self.node.refusal("bad-node", f"makes a tensor with {leaf.ndim} axes.")
+                    raise self.node.refusal("bad-node", f"produces a tensor with {leaf.ndim} axes (limit: {MAX_AXES}).")
         if self.count > self.limit:
-            raise Invalid("too-much-memory", f"{self.node} makes more numbers than the remaining {self.limit:,}.")
+            raise Invalid("too-much-memory", f"{self.node} produces more than the remaining {self.limit:,} numbers.")
         return result
 
 
 class _Trace:
-    """One trace through the nodes with ``rows`` latents, and the remaining budgets."""
-
     def __init__(self, network: OnnxModule, rows: int, limits: GeneratorLimits) -> None:
         self.network = network
         self.rows = rows

@@ -48,7 +48,6 @@ def patch_images(images: Floats, random: np.random.Generator) -> Floats:
 
 
 def add_noise(images: Floats, random: np.random.Generator, *, deviation: float = NOISE) -> Floats:
-    """Add white noise to every value."""
     return images + np.float32(deviation) * random.standard_normal(images.shape, dtype=np.float32)
 
 

@@ -39,7 +39,6 @@ class LbfgsHistory:
         self._count[rows] = 0
 
     def has_history(self, rows: Tensor) -> Tensor:
-        """Whether each of these rows has stored steps, (k,)."""
         return self._count[rows] > 0
 
     def apply_inverse_hessian(self, rows: Tensor, gradient: Tensor) -> Tensor:

@@ -75,7 +75,7 @@ def plan_from(parameters: Mapping[str, Any]) -> AuditPlan:
     """
     unknown = parameters.keys() - {known.name for known in fields(AuditPlan)}
     if unknown:
-        raise Invalid("bad-plan", f"A plan has no parameter {', '.join(sorted(unknown))}.")
+        raise Invalid("bad-plan", f"An audit plan has no parameter {', '.join(sorted(unknown))}.")
     for name, value in parameters.items():
         if name not in {"method", "region"} and not isinstance(value, int):
             raise Invalid("bad-plan", f"{name} is {value}; it must be a whole number.")

@@ -75,7 +75,6 @@ class Audit:
 
     @property
     def comparisons(self) -> RecoveryComparisons:
-        """The tests of training errors against held-out errors."""
         errors, generated = self.errors, self.errors.get("generated")
         near = None
         if "near_train" in errors:

@@ -49,7 +49,7 @@ def to_targets(images: Pixels) -> Tensor:
     """Images (n, s, s, 3) uint8 as targets; :class:`Invalid` (``bad-images``) for another shape or type."""
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] != 3 or images.shape[1] != images.shape[2]:
         raise Invalid(
-            "bad-images", f"Targets are {images.dtype} {images.shape}; they must be square colour images, uint8."
+            "bad-images", f"The targets are {images.dtype} {images.shape}; they must be square colour images in uint8."
         )
     return torch.from_numpy(images.astype(np.float32)).permute(0, 3, 1, 2).contiguous() / 127.5 - 1.0
 
@@ -118,8 +118,6 @@ def errors_between(images: Tensor, targets: Tensor, mask: Tensor) -> Vector:
 
 @dataclass(frozen=True)
 class Search:
-    """A generator with its latent space and the plan for the search."""
-
     generator: GeneratorFunction
     latent: Latent
     plan: AuditPlan

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
+from scorer.findings.latent_recovery import KIND_PHRASES
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.metrics.copying.latent_recovery import TargetKind
 from scorer.metrics.copying.near_targets import MIN_TARGETS, NearTargets
@@ -16,8 +17,6 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class EntryTargets:
-    """The targets that an entry adds to an audit."""
-
     images: Pixels
     """(k, s, s, 3), drawn from the entry at random."""
     near: NearTargets | None
@@ -36,7 +35,7 @@ def draw_targets(
     others = () if entry is None else (entry.images,)
     if any(images.shape[1:] != train.shape[1:] for images in (held_out, *others)):
         shapes = ", ".join(str(images.shape[1:]) for images in (train, held_out, *others))
-        raise Invalid("bad-images", f"Training, held-out and entry images must have one shape, but have {shapes}.")
+        raise Invalid("bad-images", f"Training, held-out and entry images must have the same shape, but have {shapes}.")
     random = np.random.default_rng([plan.seed, 1])
     near = None if entry is None else entry.near
     drawn: dict[TargetKind, tuple[Pixels, Index]] = {}
@@ -47,7 +46,7 @@ def draw_targets(
     for kind, images, count in sets:
         if len(images) < MIN_TARGETS:
             raise Invalid(
-                "too-few-images", f"There are {len(images)} {kind} images; at least {MIN_TARGETS} are needed."
+                "too-few-images", f"There are {len(images)} {KIND_PHRASES[kind]}; at least {MIN_TARGETS} are needed."
             )
         wanted = count if near is None else half_count(count)
         rows = np.sort(random.choice(len(images), min(wanted, len(images)), replace=False))

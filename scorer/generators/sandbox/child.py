@@ -127,9 +127,8 @@ def main(folder: Path) -> None:
 
 
 def out_of_memory(limits: GeneratorLimits) -> Invalid:
-    """The error for a generator that exceeds the memory limit."""
     return Invalid(
-        "out-of-memory", f"The generator needs more than the {limits.memory_bytes >> 20:,} MB of memory it may use."
+        "out-of-memory", f"The generator needs more memory than the limit of {limits.memory_bytes >> 20:,} MB."
     )
 
 

@@ -45,8 +45,6 @@ class AuditRequest:
 
 @dataclass(frozen=True, eq=False)
 class AuditInputs:
-    """The inputs of an audit."""
-
     content: bytes
     """The generator."""
     train: Pixels
@@ -74,7 +72,6 @@ def write_inputs(folder: Path, inputs: AuditInputs, request: AuditRequest) -> No
 
 
 def read_request(folder: Path) -> AuditRequest:
-    """Read the request that :func:`write_inputs` wrote."""
     return AuditRequest(**json.loads((folder / REQUEST).read_text()))
 
 
@@ -101,7 +98,6 @@ def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, N
 
 
 def write_refusal(folder: Path, error: KennelError) -> None:
-    """Write an error instead of a result."""
     (folder / REFUSAL).write_text(json.dumps(encode_refusal(error)))
 
 

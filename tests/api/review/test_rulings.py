@@ -122,7 +122,7 @@ def test_one_rebuttal_against_a_penalty_and_one_against_each_ruling(reviewed: Re
     first = rebut(reviewed, "bob", "near")
     assert (first.status_code, first.json()["ruling_id"], first.json()["written_by"]) == (201, None, "bob")
     assert read_problem(rebut(reviewed, "bob", "near")) == (409, "rebutted")
-    assert "A rebuttal in A competition" in reviewed.notices("organizer")
+    assert "New rebuttal in A competition" in reviewed.notices("organizer")
     path = f"/competitions/{reviewed.slug}/rebuttals"
     (waiting,) = reviewed.service.call("organizer", "GET", path).json()["rebuttals"]
     assert waiting["id"] == first.json()["id"]

@@ -114,7 +114,7 @@ def test_organizers_and_teams_see_deleted_zips(finished: Finished) -> None:
     assert (seen["kept_days"], seen["leaving"]["zips"]) == (DAYS, 1)
     remove_old_zips(finished.worker(DAYS + 1))
     words = " ".join(read(service, f"/competitions/{finished.slug}/publication").text.split())
-    assert re.search(r"1 zip \(\d+\.\d kB in total\) has been deleted, the last ", words)
+    assert re.search(r"1 zip \(\d+\.\d kB in total\) has been deleted, most recently ", words)
     page = read(service, f"/submissions/{finished.entries['bob']}")
     assert "zip deleted" in page.text
 

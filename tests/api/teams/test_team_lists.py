@@ -204,9 +204,9 @@ def test_everybody_who_judges_is_notified_of_rebuttals(service: Service, slug: s
     service.close(slug, ago=timedelta(minutes=1))
     assert service.call("ada", "POST", f"/submissions/{entry}/rebuttals", json={"text": "It does not."}).is_success
     for who in ("organizer", "olga", "rita"):
-        assert "A rebuttal in A competition" in subjects(service, who), who
+        assert "New rebuttal in A competition" in subjects(service, who), who
     for who in ("admin", "bob", "ada"):
-        assert "A rebuttal in A competition" not in subjects(service, who), who
+        assert "New rebuttal in A competition" not in subjects(service, who), who
 
 
 def test_admins_are_notified_of_rebuttals_if_there_is_no_organizer(service: Service, slug: str) -> None:
@@ -216,8 +216,8 @@ def test_admins_are_notified_of_rebuttals_if_there_is_no_organizer(service: Serv
     service.close(slug, ago=timedelta(minutes=1))
     assert service.call("admin", "DELETE", f"/competitions/{slug}/roles/organizer").status_code == 204
     assert service.call("ada", "POST", f"/submissions/{entry}/rebuttals", json={"text": "It does not."}).is_success
-    assert "A rebuttal in A competition" in subjects(service, "admin")
-    assert "A rebuttal in A competition" not in subjects(service, "organizer")
+    assert "New rebuttal in A competition" in subjects(service, "admin")
+    assert "New rebuttal in A competition" not in subjects(service, "organizer")
 
 
 def test_the_commands_for_teams(service: Service, slug: str, terminal: CliTerminal) -> None:

@@ -174,8 +174,8 @@ def test_shared_images_of_two_teams(
     reasons = {id_: [(one.name, one.words) for one in entries[id_].reasons] for id_ in entries}
     team = entries[most.id].team
     assert reasons[one.id] == [
-        ("shared-images", f"It shares images with entry {most.ref} of {team}: 30 images (30 %) are in both entries, 10"
-         " of them pixel by pixel.")
+        ("shared-images", f"It shares images with entry {most.ref} of {team}. The entries have 30 images (30 %) in"
+         " common, 10 of them with equal pixels.")
     ]  # fmt: skip
     assert {id_ for id_ in entries if names(entries[id_]) == {"shared-images"}} == {one.id, other.id, most.id}
     assert not {few.id, mate.id} & set(entries)

@@ -122,7 +122,7 @@ def test_a_winner_labelled_as_memorising_needs_a_ruling(
     (point,) = [point for point in checklist(session, state, now).points if point.name == "unruled"]
     assert point.link.endswith("/review-queue?state=unruled")
     author = make_account(session, now, "organizer")
-    with pytest.raises(Conflict, match="open points"):
+    with pytest.raises(Conflict, match="open items"):
         publication.publish(Acting(session, author, now), state, published=True, reason="Done.")
     rule(session, cheater, "disqualify", now)
     assert open_points(session, state, now) == {"unruled": [no_winner.id]}, "the next entry moves up"
@@ -215,13 +215,14 @@ def test_a_winner_that_shares_images_with_another_team_needs_a_ruling(
     session.flush()
     [point] = [point for point in checklist(session, state, now).points if point.name == "shared-images"]
     order = f"Entry {draft.ref} of {second.team.name} came first: it was accepted 2 days before entry {first.ref} of"
-    in_both = f"are in both entries, 10 of them pixel by pixel. {order} {first.team.name}."
+    in_both = f"in common, 10 of them with equal pixels. {order} {first.team.name}."
+    shares = "shares images. The entries have"
     same = f"It has the same images as entry {third.ref} of {third.team.name}, and was accepted 1 hour after it."
     assert {(concern.submission_id, concern.words) for concern in point.concerns} == {
-        (first.id, f"rank 1: entry {second.ref} of {second.team.name} shares images: 40 images (40 %) {in_both}"),
-        (first.id, f"rank 1: entry {draft.ref} of {second.team.name} shares images: 30 images (30 %) {in_both}"),
+        (first.id, f"rank 1: entry {second.ref} of {second.team.name} {shares} 40 images (40 %) {in_both}"),
+        (first.id, f"rank 1: entry {draft.ref} of {second.team.name} {shares} 30 images (30 %) {in_both}"),
         (first.id, f"rank 1: {same}"),
-        (second.id, f"rank 2: entry {first.ref} of {first.team.name} shares images: 40 images (40 %) {in_both}"),
+        (second.id, f"rank 2: entry {first.ref} of {first.team.name} {shares} 40 images (40 %) {in_both}"),
     }
     assert {concern.evidence for concern in point.concerns} == {
         f"/submissions/{entry.id}/review#duplicates" for entry in (first, second)
@@ -264,7 +265,7 @@ def test_the_final_board_waits_for_appeals_against_the_provisional_one(session: 
     assert checklist(session, state, now, final=False).open == []
     publish(0, published=True, final=False)
     for final in (False, True):
-        with pytest.raises(Conflict, match="already published" if not final else "open points"):
+        with pytest.raises(Conflict, match="already published" if not final else "open items"):
             publish(1, published=True, final=final)
     publish(1, published=False)
     assert open_at(9) == {"appeals"}, "the board was withdrawn before the appeal time ended"

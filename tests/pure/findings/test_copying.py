@@ -78,10 +78,10 @@ def test_regions(scores: tuple[float | None, ...], says: str) -> None:
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        ((0.0, -8.0, 1.0), "Of 3 regions compared, region 2 is copied. In region 2, a generated image is closer"),
+        ((0.0, -8.0, 1.0), "Of 3 compared regions, region 2 is copied. In region 2, a generated image is closer"),
         ((-5.0, -8.0, 1.0), "regions 2, 1 are copied"),
         ((-2.5, -2.0, 1.0), "None of the 3 regions"),
-        ((-2.0,), "The region compared is not copied."),
+        ((-2.0,), "The compared region is not copied."),
         ((None, None), "No region has enough"),
     ],
 )
@@ -91,13 +91,13 @@ def test_copied_regions(scores: tuple[float | None, ...], says: str) -> None:
 
 def test_a_region_that_is_too_small() -> None:
     sentence = words.cell_sentence(CellCopying(6, 3, 1_040, 0.2, None, 0.0))
-    assert sentence == "Region 7 has 3 generated and 1,040 held-out images: too few to compare."
+    assert sentence == "Region 7 has 3 generated and 1,040 held-out images, which is too few to compare."
 
 
 def test_representation() -> None:
     sentence = words.representation_sentence(entry(*[0.0] * 20, over=3, under=1))
     assert sentence.startswith("Of 20 regions, 3 have a significantly larger share")
-    assert sentence.endswith("chance alone gives about 1.0 of each.")
+    assert sentence.endswith("about 1.0 of each would be expected by chance.")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_representation() -> None:
     [
         (500, "500 of 1,000 images (50 %) are closer to a training image than 99 % of the held-out images are"),
         (500, "These images look like copies, even if the entry as a whole does not."),
-        (40, "More than chance, but few images."),
+        (40, "They are more than chance explains, but still few."),
         (9, "The difference may be chance."),
         (0, "0 of 1,000 images (0 %)"),
     ],

@@ -31,28 +31,28 @@ def pixels(share: float) -> list[dict[str, Any]]:
             0.0,
             "copies",
             0.12 / 0.99,
-            "Copies: about 24 of 200 images (12 %) are training images, altered. See examples 1 to 8.",
+            "Copies: about 24 of 200 images (12 %) are altered copies of training images. See examples 1 to 8.",
         ),
         (
             NEAR,
             0.1,
             "copies",
             0.12 / 0.99,
-            "Copies: about 24 of 200 images (12 %) are training images, pixel by pixel. See examples 1 to 8.",
+            "Copies: about 24 of 200 images (12 %) are exact copies of training images. See examples 1 to 8.",
         ),
         (
             NEAR | HASHES,
             0.1,
             "copies",
             0.5,
-            "Copies: about 100 of 200 images (50 %) are training images, altered. See examples 1 to 8.",
+            "Copies: about 100 of 200 images (50 %) are altered copies of training images. See examples 1 to 8.",
         ),
         (
             HASHES | REPEATS | DATA | {"near_copies_mirrored": 80},
             0.0,
             "copies",
             0.5,
-            "Copies: about 100 of 200 images (50 %) are training images, altered, at least half of them mirrored. See ",
+            "Copies: about 100 of 200 images (50 %) are altered copies of training images, at least half of them ",
         ),
         (DATA | REPEATS | SLIGHT, 0.0, "closeness", None, "Closeness: "),
         (REPEATS | SLIGHT, 0.0, "repetition", None, "Repetition: "),
@@ -68,8 +68,8 @@ def test_the_rule(numbers: Mapping[str, float], copied: float, verdict: str, sha
 
 
 def test_the_summary_refers_only_to_examples_that_are_shown() -> None:
-    assert summary(NEAR, []).words == "Copies: about 24 of 200 images (12 %) are training images, altered."
-    assert summary(NEAR, [], shown=1).words.endswith("altered. See example 1.")
+    assert summary(NEAR, []).words == "Copies: about 24 of 200 images (12 %) are altered copies of training images."
+    assert summary(NEAR, [], shown=1).words.endswith("altered copies of training images. See example 1.")
 
 
 def test_every_sign_has_a_place_in_the_rule() -> None:

@@ -16,7 +16,7 @@ def test_the_share_of_near_images_in_a_small_histogram() -> None:
     histogram = {"counts": [10, 30, 60], "low": 0.0, "high": 0.3}
     for limit, share in ((0.0, 0.0), (0.1, 0.1), (0.15, 0.25), (0.2, 0.4), (0.3, 1.0), (5.0, 1.0), (-1.0, 0.0)):
         assert share_below(histogram, limit) == pytest.approx(share)
-    assert near_share(histogram, 0.15) == "25.0% of its images are nearer to a training image than 0.1500 (tau / 2)."
+    assert near_share(histogram, 0.15) == "25.0% of its images are less than 0.1500 (tau / 2) from a training image."
 
 
 @given(COUNTS, st.floats(-0.1, 1.1), st.floats(-0.1, 1.1))
@@ -28,11 +28,11 @@ def test_the_share_grows_with_the_limit(counts: list[int], one: float, other: fl
 
 def test_a_distance_is_compared_with_that_of_held_out_images() -> None:
     assert held_out_sentence(0.15, 0.01, 0.25) == (
-        "its images are closer to the reference than held-out images, by 10.0 of its standard errors."
+        "its images are closer to the reference images than held-out images are, by 10.0 standard errors."
     )
     assert "no closer" in held_out_sentence(0.3, None, 0.25)
     assert "standard" not in held_out_sentence(0.3, None, 0.25)
-    assert "more than 100 of its standard errors" in held_out_sentence(0.1, 1e-9, 0.25)
+    assert "more than 100 standard errors" in held_out_sentence(0.1, 1e-9, 0.25)
 
 
 def test_labelled_entries_share_the_axis_of_the_histogram() -> None:

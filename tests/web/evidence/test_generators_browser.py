@@ -44,7 +44,7 @@ def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
     """Fill in the form and submit it."""
     file = folder / "generator.onnx"
     file.write_bytes(content)
-    page.get_by_label("Dimensions of the latent vector").fill(str(dimension))
+    page.get_by_label("Latent dimension").fill(str(dimension))
     page.get_by_role("radio", name="standard normal").check()
     page.get_by_label("ONNX file").set_input_files(file)
     with page.expect_navigation():
@@ -63,7 +63,7 @@ def test_a_team_uploads_a_generator_and_reviewers_see_its_audit(
         expect(page.get_by_role("alert")).to_contain_text("This is a zip")
         fill(page, tmp_path, generator_with_operator("Erf2"), 12)
         section = page.locator("#generator")
-        expect(section).to_contain_text("Waiting for the search: position 1 in the queue.")
+        expect(section).to_contain_text("The generator audit is waiting at position 1 in the queue.")
         take_pictures(page, "waiting")
         service.run_jobs()
         # The page updates itself.
@@ -75,7 +75,7 @@ def test_a_team_uploads_a_generator_and_reviewers_see_its_audit(
         fill(page, tmp_path, memorising_generator(noise_images(1, 40, 16)), 40)
         service.run_jobs()
         page.reload()
-        expect(section).to_contain_text("Search complete.")
+        expect(section).to_contain_text("The generator audit is complete.")
         expect(section).not_to_contain_text("reproduces")
         assert tab.console_messages == [
             "Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"

@@ -50,10 +50,10 @@ def test_the_board_is_published_and_withdrawn(service: Service, slug: str) -> No
     with service.context.sessions.begin() as session:
         session.query(Job).filter_by(queue="score", priority=1).one().state = "done"
     page = read(service, here)
-    assert "2 of 14 points are open" in page.text
+    assert "2 of 14 checklist items are open" in page.text
     form = f"{here}#publish"
     answer = send_form(service, page, form, 409, act="provisional", reason="It is <b>done</b>.", override="")
-    assert "The checklist has open points" in answer.text
+    assert "The checklist has open items" in answer.text
     assert "It is &lt;b&gt;done&lt;/b&gt;." in answer.text, "the form keeps the reason"
     tau = {"method": "manual", "tau": 0.001, "reason": "another"}
     service.call("organizer", "POST", f"/competitions/{slug}/tracks/private/thresholds", json=tau)

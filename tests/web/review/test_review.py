@@ -137,7 +137,7 @@ def test_a_case_before_a_ruling(reviewed: ReviewedCompetition) -> None:
     entry = f"/submissions/{reviewed.entries['near']}"
     enter(service, "bob")
     early = read(service, entry).one("section", id="ruling").text
-    assert "You can write a rebuttal after the competition has closed." in early
+    assert "You can write a rebuttal after the deadline." in early
     assert "closest pairs" not in early
     service.close(reviewed.slug)
     case = read(service, entry).one("section", id="ruling")
@@ -176,17 +176,17 @@ def test_a_case_from_the_ruling_to_the_answer(reviewed: ReviewedCompetition) -> 
     assert not case.all("form")
 
     enter(service, "organizer")
-    assert "Rebuttals to answer" in read(service, f"/competitions/{reviewed.slug}/review-queue").text
+    assert "Unanswered rebuttals" in read(service, f"/competitions/{reviewed.slug}/review-queue").text
     (form,) = [found for found in read(service, at_review).all("form") if "rebuttals" in found.attributes["action"]]
     action = form.attributes["action"].partition("#")[0]
     assert send(reviewed, at_review, action, ruling="waive", answer=" ").status_code == 422
     assert send(reviewed, at_review, action, ruling="waive", answer="We have seen the code.").status_code == 303
-    assert "Rebuttals to answer" not in read(service, f"/competitions/{reviewed.slug}/review-queue").text
+    assert "Unanswered rebuttals" not in read(service, f"/competitions/{reviewed.slug}/review-queue").text
 
     enter(service, "bob")
     case = read(service, entry).one("section", id="ruling")
     assert [heading.text for heading in case.all("h3")] == [
-        "The entry is not penalised, because its penalty is waived",
+        "The entry is no longer penalised, because its penalty is waived",
         "The entry is disqualified replaced by a later ruling",
     ]
     assert "Granted" in case.text

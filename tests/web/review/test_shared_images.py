@@ -46,7 +46,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     assert pair.pop("examples") == [[0, 4], [1, 5], [2, 6]]
     assert pair == {
         "submission_id": entries["ada"], "ref": refs["ada"], "team": "Ada", "images": 3, "equal": 2, "share": 0.3,
-        "words": "3 images (30 %) are in both entries, 2 of them pixel by pixel.", "came_first": order,
+        "words": "The entries have 3 images (30 %) in common, 2 of them with equal pixels.", "came_first": order,
     }  # fmt: skip
     assert [(other["ref"], other["examples"]) for other in look("ada")["sharing"]] == [
         (refs["eve"], [[4, 0], [5, 1], [6, 2]])
@@ -55,7 +55,9 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     flagged = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["entries"]
     reasons = {entry["submission_id"]: {one["name"]: one["words"] for one in entry["reasons"]} for entry in flagged}
     assert {who for who in entries if "shared-images" in reasons.get(entries[who], {})} == {"ada", "eve"}
-    assert reasons[entries["eve"]]["shared-images"].startswith(f"It shares images with entry {refs['ada']} of Ada: 3 ")
+    assert reasons[entries["eve"]]["shared-images"].startswith(
+        f"It shares images with entry {refs['ada']} of Ada. The entries have 3 images"
+    )
 
     later = service.scored("ada", slug, noise_images(13, COUNT, SIZE))["id"]
     service.run_jobs(evidence=True)
@@ -66,7 +68,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     side_by_side(service, entries, refs)
     enter(service, "rita")
     page = read(service, f"/submissions/{entries['eve']}/review").one("section", **{"aria-labelledby": "duplicates"})
-    assert f"3 images (30 %) are in both entries, 2 of them pixel by pixel. {order}" in page.text
+    assert f"The entries have 3 images (30 %) in common, 2 of them with equal pixels. {order}" in page.text
     assert "compared with 2 entries of other teams" in page.text
     [strip] = page.all("ul", class_="pairs")
     assert [picture.attributes["aria-label"] for picture in strip.all("svg")] == [

@@ -88,7 +88,7 @@ def test_a_memorising_generator_is_detected(service: Service) -> None:
     match = result["match"]
     assert (match["verdict"], match["found"], match["found_of_own"]) == ("another-generator", 0.0, 1.0)
     assert match["p_value"] < 0.001
-    assert "The generator of this entry is another one" in match["sentence"]
+    assert "Another generator produced this entry" in match["sentence"]
     assert "recovered" in reasons(service, slug, entry)
     histogram = result["histogram"]
     assert {kind: sum(counts) for kind, counts in histogram["counts"].items()} == result["report"]["targets"]

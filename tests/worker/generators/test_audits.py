@@ -277,7 +277,7 @@ def test_few_memorised_images_are_found_if_the_entry_is_near_them(
     alone = audit_generator(memorising, LATENT, train, held_out=images[1], plan=QUICK).report()
     assert alone["verdict"] == "no-sign"
     assert (alone["match"], alone["power"]["near"], alone["measured"]["near"]) == (None, None, None)
-    assert "if the generator memorised" in alone["sentence"]
+    assert "If the generator had memorised" in alone["sentence"]
 
 
 # Encoders and refusals

@@ -1,4 +1,4 @@
-"""The ONNX operators that Kennel reads, as functions of torch tensors. It refuses any other operator.
+"""The ONNX operators that Kennel supports, as functions of torch tensors. It refuses any other operator.
 
 On torch's meta device, the same functions give the shapes of everything that a network would compute, before anything
 of that size is allocated.

@@ -22,7 +22,7 @@ _DTYPES: dict[int, torch.dtype] = {
 def _cast(node: Node, x: Tensor) -> Tensor:
     number = node.integer("to", 0)
     if number not in _DTYPES:
-        raise node.refusal("bad-node", "casts to a type other than float32, float64, int32, int64 and bool.")
+        raise node.refusal("bad-node", "casts to a type other than float32, float64, int32, int64 or bool.")
     return x.to(_DTYPES[number])
 
 
@@ -40,10 +40,6 @@ def _mod(node: Node, a: Tensor, b: Tensor) -> Tensor:
     return torch.fmod(a, b) if node.integer("fmod", 0) else torch.remainder(a, b)
 
 
-def _power(a: Tensor, b: Tensor) -> Tensor:
-    return torch.pow(a, b).to(a.dtype)
-
-
 def _folded(pair: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
     """Extend a function of two tensors to any number of tensors, folded from the left."""
 
@@ -55,12 +51,7 @@ def _folded(pair: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
     return fold
 
 
-def _prelu(x: Tensor, slope: Tensor) -> Tensor:
-    return torch.where(x < 0, x * slope, x)
-
-
 def _with_alpha(run: Callable[[Tensor, float], Tensor], default: float) -> Operator:
-    """The operator of a function of a tensor and the attribute ``alpha``."""
     return Operator(lambda node, x: run(x, node.number("alpha", default)))
 
 
@@ -79,10 +70,6 @@ def _thresholded(x: Tensor, alpha: float) -> Tensor:
 
 def _gelu(node: Node, x: Tensor) -> Tensor:
     return functional.gelu(x, approximate=node.text("approximate", "none"))
-
-
-def _softplus(x: Tensor) -> Tensor:
-    return torch.logaddexp(x, torch.zeros_like(x))
 
 
 def _dropout(node: Node, x: Tensor, _: Tensor | None = None, training: Tensor | None = None) -> Tensor:
@@ -125,14 +112,14 @@ ELEMENTWISE: dict[str, Operator] = {
     "Neg": plain(torch.neg),
     "Not": plain(torch.logical_not),
     "Or": plain(torch.logical_or),
-    "PRelu": plain(_prelu),
-    "Pow": plain(_power),
+    "PRelu": plain(lambda x, slope: torch.where(x < 0, x * slope, x)),
+    "Pow": plain(lambda a, b: torch.pow(a, b).to(a.dtype)),
     "Reciprocal": plain(torch.reciprocal),
     "Relu": plain(torch.relu),
     "Selu": Operator(_selu),
     "Sigmoid": plain(torch.sigmoid),
     "Sin": plain(torch.sin),
-    "Softplus": plain(_softplus),
+    "Softplus": plain(lambda x: torch.logaddexp(x, torch.zeros_like(x))),
     "Softsign": plain(functional.softsign),
     "Sqrt": plain(torch.sqrt),
     "Sub": plain(torch.sub),

@@ -8,12 +8,12 @@ from torch.nn import functional
 
 from scorer.generators.onnx.graph import Node
 from scorer.generators.onnx.operators.linear import each_axis
-from scorer.generators.onnx.operators.operator import Operator, integers, resolve_axis
+from scorer.generators.onnx.operators.operator import Operator, integers, plain, resolve_axis
 
 
 def _batch(node: Node, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
     if node.integer("training_mode", 0) or len(node.outputs) > 1:
-        raise node.refusal("training-mode", "normalises by the batch. Export the generator for inference (.eval()).")
+        raise node.refusal("training-mode", "normalises over the batch. Export the generator for inference (.eval()).")
     return functional.batch_norm(x, mean, variance, scale, bias, eps=node.number("epsilon", 1e-5))
 
 
@@ -57,12 +57,7 @@ def _average_pool(node: Node, x: Tensor) -> Tensor:
     return functional.avg_pool2d(x, kernel, strides, pads[:space], ceil, padded)
 
 
-def _global_average(_: Node, x: Tensor) -> Tensor:
-    return x.mean(tuple(range(2, x.ndim)), keepdim=True)
-
-
 def _along_axis(run: Callable[[Tensor, int], Tensor]) -> Operator:
-    """The operator of a function along the axis of the attribute ``axis``."""
     return Operator(lambda node, x: run(x, resolve_axis(node, node.integer("axis", -1), x.ndim)))
 
 
@@ -75,7 +70,7 @@ def _reduced(reduce: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Opera
     def run(node: Node, x: Tensor, axes: Tensor | None = None) -> Tensor:
         named = node.integers("axes") if axes is None else integers(node, axes)
         if not named and node.integer("noop_with_empty_axes", 0):
-            raise node.refusal("unsupported-form", "has noop_with_empty_axes, which Kennel does not read.")
+            raise node.refusal("unsupported-form", "has noop_with_empty_axes, which Kennel does not support.")
         over = tuple(resolve_axis(node, axis, x.ndim) for axis in named or range(x.ndim))
         return reduce(x, over, bool(node.integer("keepdims", 1)))
 
@@ -91,7 +86,7 @@ def _product(x: Tensor, over: tuple[int, ...], keep: bool) -> Tensor:
 NORMALISING: dict[str, Operator] = {
     "AveragePool": Operator(_average_pool),
     "BatchNormalization": Operator(_batch),
-    "GlobalAveragePool": Operator(_global_average),
+    "GlobalAveragePool": plain(lambda x: x.mean(tuple(range(2, x.ndim)), keepdim=True)),
     "GroupNormalization": Operator(_group),
     "InstanceNormalization": Operator(_instance),
     "LayerNormalization": Operator(_layer),

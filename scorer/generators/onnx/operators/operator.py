@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from scorer.generators.onnx.graph import Node
@@ -38,10 +37,10 @@ def numbers(node: Node, tensor: Tensor) -> tuple[float, ...]:
     if tensor.is_meta:
         raise node.refusal(
             "data-dependent-shape",
-            "makes a shape that depends on the latent's values; all images must have one shape.",
+            "produces a shape that depends on the latent's values; all images must have the same shape.",
         )
     if tensor.numel() > 4096:
-        raise node.refusal("bad-node", "takes more numbers for a shape than any shape has.")
+        raise node.refusal("bad-node", f"has {tensor.numel():,} numbers for a shape; the limit is 4,096.")
     return tuple(tensor.reshape(-1).tolist())
 
 
@@ -50,8 +49,3 @@ def resolve_axis(node: Node, axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise node.refusal("bad-node", f"uses axis {axis} of a tensor with {rank} axes.")
     return axis % max(rank, 1)
-
-
-def stored_tensor(array: object) -> Tensor:
-    """An array of the file as a tensor, copied."""
-    return torch.tensor(array, device="cpu")

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from scorer.generators.onnx.graph import Node
-from scorer.generators.onnx.operators.operator import Operator, integers, numbers, resolve_axis, stored_tensor
+from scorer.generators.onnx.operators.operator import Operator, integers, numbers, resolve_axis
 
 _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
 
@@ -90,10 +90,6 @@ def _expand(node: Node, x: Tensor, shape: Tensor) -> Tensor:
     return x.expand([side if to == 1 else to for side, to in zip(current, wanted, strict=True)])
 
 
-def _tile(node: Node, x: Tensor, repeats: Tensor) -> Tensor:
-    return x.repeat(integers(node, repeats))
-
-
 def _shape(node: Node, x: Tensor) -> Tensor:
     sides = list(x.shape)[node.integer("start", 0) : node.integer("end", x.ndim)]
     return torch.tensor(sides, dtype=torch.int64, device="cpu")
@@ -108,7 +104,7 @@ def _constant(node: Node) -> Tensor:
     [(name, value)] = node.attributes.items()
     match name:
         case "value" if isinstance(value, np.ndarray):
-            return stored_tensor(value)
+            return torch.tensor(value, device="cpu")
         case "value_int" | "value_ints" if isinstance(value, int | tuple):
             return torch.tensor(value, dtype=torch.int64, device="cpu")
         case "value_float" | "value_floats" if isinstance(value, float | tuple):
@@ -120,7 +116,7 @@ def _constant_of_shape(node: Node, shape: Tensor) -> Tensor:
     value = node.attributes.get("value")
     if value is not None and (not isinstance(value, np.ndarray) or value.size != 1):
         raise node.refusal("bad-node", "has no readable value.")
-    one = torch.zeros(1, device="cpu") if value is None else stored_tensor(value)
+    one = torch.zeros(1, device="cpu") if value is None else torch.tensor(value, device="cpu")
     return torch.full(integers(node, shape), one.item(), dtype=one.dtype)
 
 
@@ -133,7 +129,7 @@ def _range(node: Node, start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
 def _pad(node: Node, x: Tensor, pads: Tensor, value: Tensor | None = None, axes: Tensor | None = None) -> Tensor:
     mode = node.text("mode", "constant")
     if mode not in _PAD_MODES:
-        raise node.refusal("unsupported-form", f"pads with the mode '{mode[:20]}', which Kennel does not read.")
+        raise node.refusal("unsupported-form", f"pads with the mode '{mode[:20]}', which Kennel does not support.")
     over = [resolve_axis(node, axis, x.ndim) for axis in (range(x.ndim) if axes is None else integers(node, axes))]
     widths = integers(node, pads)
     sides = {axis: (widths[i], widths[i + len(over)]) for i, axis in enumerate(over)}
@@ -158,7 +154,7 @@ def _depth_to_space(node: Node, x: Tensor) -> Tensor:
 
 def _space_to_depth(node: Node, x: Tensor) -> Tensor:
     if node.text("mode", "DCR") != "DCR":
-        raise node.refusal("unsupported-form", "rearranges columns before rows, which Kennel does not read.")
+        raise node.refusal("unsupported-form", "rearranges columns before rows, which Kennel does not support.")
     n, depth, height, width = x.shape
     b = node.integer("blocksize", 1)
     parts = x.reshape(n, depth, height // b, b, width // b, b).permute(0, 3, 5, 1, 2, 4)
@@ -182,7 +178,7 @@ ARRANGING: dict[str, Operator] = {
     "SpaceToDepth": Operator(_space_to_depth),
     "Split": Operator(_split, (1,)),
     "Squeeze": Operator(_squeeze, (1,)),
-    "Tile": Operator(_tile, (1,)),
+    "Tile": Operator(lambda node, x, repeats: x.repeat(integers(node, repeats)), (1,)),
     "Transpose": Operator(_transpose),
     "Unsqueeze": Operator(_unsqueeze, (1,)),
 }

@@ -53,7 +53,7 @@ def _refuse_unread(node: Node) -> None:
     if node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
         unread.append("coordinate_transformation_mode")
     if unread:
-        raise node.refusal("unsupported-form", f"resizes with options that Kennel does not read: {', '.join(unread)}.")
+        raise node.refusal("unsupported-form", f"resizes with unsupported options: {', '.join(unread)}.")
 
 
 def _along(node: Node, x: Tensor, axis: int, factor: float, to: int) -> Tensor:
@@ -84,7 +84,7 @@ def _weights(node: Node, positions: Sequence[float], length: int) -> NDArray[np.
         case "cubic":
             taps = [_cubic(position, node.number("cubic_coeff_a", -0.75)) for position in positions]
         case _:
-            raise node.refusal("unsupported-form", "resizes with a mode other than nearest, linear and cubic.")
+            raise node.refusal("unsupported-form", "resizes with a mode other than nearest, linear or cubic.")
     weights = np.zeros((len(positions), length))
     for row, tap in enumerate(taps):
         for place, weight in tap:
@@ -104,7 +104,7 @@ def _position(node: Node, i: int, scale: float, length: int, to: int) -> float:
             return (i + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
             return (i + 0.5) / scale - 0.5 if to > 1 else 0.0
-    raise node.refusal("unsupported-form", "resizes with a coordinate transformation that Kennel does not read.")
+    raise node.refusal("unsupported-form", "resizes with a coordinate transformation that Kennel does not support.")
 
 
 def _linear(x: float) -> list[tuple[int, float]]:

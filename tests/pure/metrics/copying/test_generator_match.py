@@ -39,10 +39,10 @@ def test_p_and_interval_match_scipy(entry: int, own: int) -> None:
     ("entry", "own", "compared", "verdict", "words"),
     [
         (20, 50, None, "another-generator", "33 %"),
-        (20, 50, features(0.0), "another-generator", "The generator of this entry is another one"),
+        (20, 50, features(0.0), "another-generator", "Another generator produced this entry"),
         (60, 50, features(2.0), "other-distribution", "newly drawn images differ"),
         (60, 50, features(0.0), "no-difference", "Nothing suggests that another"),
-        (60, 50, None, "no-difference", "would show it with 80 % probability"),
+        (60, 50, None, "no-difference", "would detect it with 80 % probability"),
         (10, 20, None, "inconclusive", "search does not find"),
     ],
 )
