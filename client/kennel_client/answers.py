@@ -72,7 +72,7 @@ class AnnouncementView(TypedDict):
 
 
 class AnswerView(TypedDict):
-    """The answer to a rebuttal."""
+    """AnswerView of the API."""
 
     granted: bool
     answer: str
@@ -126,7 +126,7 @@ class CampaignView(TypedDict):
 
 
 class RebuttalView(TypedDict):
-    """A rebuttal, with its answer if there is one."""
+    """RebuttalView of the API."""
 
     id: int
     submission_id: str
@@ -139,7 +139,7 @@ class RebuttalView(TypedDict):
 
 
 class RulingView(TypedDict):
-    """A ruling."""
+    """RulingView of the API."""
 
     id: int
     kind: Literal["keep", "disqualify", "waive"]
@@ -150,7 +150,7 @@ class RulingView(TypedDict):
 
 
 class CaseView(TypedDict):
-    """Rulings on an entry and rebuttals against them, newest first. The newest ruling counts."""
+    """The rulings on a submission and the rebuttals of its team, newest first. The newest ruling counts."""
 
     rulings: list[RulingView]
     rebuttals: list[RebuttalView]
@@ -191,7 +191,7 @@ class Concern(TypedDict):
 
 
 class PointView(TypedDict):
-    """A point of the checklist."""
+    """An item of the checklist."""
 
     name: str
     title: str
@@ -218,9 +218,9 @@ class ZipTotal(TypedDict):
 
 
 class ZipRetention(TypedDict):
-    """Which zips of entries are deleted after the publication. Those of winning teams and benchmark entries stay, and
-    those that somebody has reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all
-    entries stay."""
+    """The zips that are deleted after publication. The zips of winning teams and benchmark submissions are kept, and
+    those of submissions with a review, label, ruling or rebuttal. So are the hashes, scores and evidence of all
+    submissions."""
 
     kept_days: int | None
     leave_from: str | None
@@ -416,7 +416,7 @@ class DataFileView(TypedDict):
 
 
 class EarlyLabelView(TypedDict):
-    """An early label, which decides nothing."""
+    """An early label. It is not a decision."""
 
     label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"]
     source: Literal["hand", "import"]
@@ -424,8 +424,8 @@ class EarlyLabelView(TypedDict):
 
 
 class MatchView(TypedDict):
-    """An image of the entry and a training image, or two images of the entry in `repeats`, `identical` and `mirrored-
-    twins`."""
+    """An image of the submission and a training image; in `repeats`, `identical` and `mirrored-twins`, two images of
+    the submission."""
 
     generated: str
     other: str
@@ -500,7 +500,7 @@ class Summary(TypedDict):
 
 
 class EvidenceView(TypedDict):
-    """The findings of all tests on an entry and track."""
+    """The findings of all tests on a submission and track."""
 
     submission_id: str
     track: Literal["public", "private"]
@@ -620,7 +620,7 @@ class MissingMeasurementsView(TypedDict):
 
 
 class NextView(TypedDict):
-    """The next entry to review."""
+    """The next submission to review."""
 
     entry: FlaggedView | None
     skip: int
@@ -638,7 +638,7 @@ class ReviewView(TypedDict):
 
 
 class OpinionsView(TypedDict):
-    """The reviews of an entry that you can see. Reviews of others appear once the entry is closed for reviews."""
+    """The reviews of a submission that you can see. Other people's reviews appear once it accepts no more reviews."""
 
     own: ReviewView | None
     others: list[ReviewView]
@@ -813,7 +813,7 @@ class RetuningView(TypedDict):
 
 
 class DoubleView(TypedDict):
-    """Another entry with the same zip or the same images."""
+    """Another submission with the same zip or the same images."""
 
     submission_id: str
     ref: int
@@ -823,7 +823,7 @@ class DoubleView(TypedDict):
 
 
 class ImageComparisonView(TypedDict):
-    """The comparison of an entry's images with those of other teams' entries. Later entries are compared with it."""
+    """The comparison of a submission's images with those of other teams. Later submissions are compared with it."""
 
     compared: int
     common: int
@@ -831,7 +831,7 @@ class ImageComparisonView(TypedDict):
 
 
 class OtherView(TypedDict):
-    """Another entry of the same team, with its result on the public track."""
+    """Another submission of the same team, with its result on the public track."""
 
     submission_id: str
     ref: int
@@ -855,7 +855,7 @@ class PairView(TypedDict):
 
 
 class SharingView(TypedDict):
-    """An entry of another team that shares images, equal or nearly equal, upright or mirrored."""
+    """A submission of another team that shares images, equal or nearly equal, upright or mirrored."""
 
     submission_id: str
     ref: int
@@ -944,7 +944,7 @@ class SubmissionView(TypedDict):
 
 
 class ReviewEntryView(TypedDict):
-    """An entry with everything that helps to judge it."""
+    """A submission with everything that a reviewer needs."""
 
     entry: SubmissionView
     flagged: FlaggedView | None
@@ -960,7 +960,7 @@ class ReviewEntryView(TypedDict):
 
 
 class Agreement(TypedDict):
-    """How far the two reviewers of an entry agree."""
+    """How often the two reviewers of a submission agree."""
 
     entries: int
     agreed: int
@@ -968,7 +968,7 @@ class Agreement(TypedDict):
 
 
 class Goal(TypedDict):
-    """How many of the winning places are reviewed."""
+    """How many of the winning places have a reviewed submission."""
 
     track: Literal["public", "private"]
     reviewed: int
