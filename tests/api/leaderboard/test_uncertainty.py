@@ -58,7 +58,7 @@ def test_a_board_shows_rank_intervals_once_errors_are_known(arena: Arena) -> Non
     assert before.json()["without_error"] == 3
     page = " ".join(arena.service.http.get(f"/competitions/{arena.slug}/uncertainty").text.split())
     assert "3 entries have no standard error" in page
-    assert "assumes that the images of a zip were not selected" in page
+    assert "This assumes that teams did not select the images that they submitted." in page
     assert "keeping 400 of 1,600 images lowered the FID of honest generators by 4 to 11 %" in page
     assert before.json()["boundaries"][0]["in_standard_errors"] is None
 

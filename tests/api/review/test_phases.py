@@ -271,7 +271,7 @@ def test_a_decision_after_a_withdrawal_can_be_appealed(service: Service) -> None
     assert appeals in walk.open_points()
     page = walk.organizers_page("/publication")
     assert "Publish the provisional board" in page
-    assert "something changed after it" in walk.organizers_page("/publication?final=true")
+    assert "something has changed since" in walk.organizers_page("/publication?final=true")
     assert read_problem(walk.rebut("eve")) == (409, "appeals-not-begun")
     enter(service, "eve")
     own = service.http.get(f"/submissions/{walk.entries['eve'].id}", headers={"Accept": "text/html"}).text

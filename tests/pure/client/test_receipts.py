@@ -128,7 +128,7 @@ def test_an_invalid_field_of_a_signed_receipt_is_named(verify: Any, field: str, 
         done = verify(json.dumps(signed(receipt)), *options)
         assert done.status == ExitCode.USAGE
         message = json.loads(done.out)["problem"]["title"] if options else done.err
-        assert f": {field} is missing or has another type." in message
+        assert f": {field} is missing or has an unknown type." in message
         assert done.out == "" or options
 
 

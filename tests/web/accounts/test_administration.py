@@ -48,7 +48,7 @@ def test_admins_give_roles_and_end_credentials(service: Service) -> None:
     assert "0 tokens" in find_item(read(service, PAGE), "bob").text
     wrong = press(service, PAGE, f"{PAGE}/bob/role", role="king")
     assert wrong.status_code == 422
-    assert "'king' is not a role of accounts." in parse_html(wrong.text).one(role="alert").text
+    assert "'king' is not an account role." in parse_html(wrong.text).one(role="alert").text
     assert not find_item(read(service, PAGE), "boss").all("form"), "admins cannot change their own account here"
 
 

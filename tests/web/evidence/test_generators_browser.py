@@ -60,7 +60,7 @@ def test_a_team_uploads_a_generator_and_reviewers_see_its_audit(
         _fits(page)
         take_pictures(page, "form")
         fill(page, tmp_path, b"PK\3\4", 40)
-        expect(page.get_by_role("alert")).to_contain_text("This is a zip")
+        expect(page.get_by_role("alert")).to_contain_text("This file is a zip")
         fill(page, tmp_path, generator_with_operator("Erf2"), 12)
         section = page.locator("#generator")
         expect(section).to_contain_text("The generator audit is waiting at position 1 in the queue.")
@@ -104,7 +104,7 @@ def _check_the_review_page(browser: Browser, service: Service, address: str, ent
         tab.page.get_by_role("link", name="Submit another generator").click()
         tab.page.locator("summary", has_text="Submit another generator").click()
         fill(tab.page, folder, b"\x80\x04", 12)
-        expect(tab.page.get_by_role("alert")).to_contain_text("This is a Python pickle, not ONNX")
+        expect(tab.page.get_by_role("alert")).to_contain_text("This file is a Python pickle, not ONNX")
         fill(tab.page, folder, honest_generator(3, 16), 12)
         assert tab.page.url == f"{address}{entry}#generator"
         service.run_jobs()

@@ -90,7 +90,7 @@ def test_a_webhook_from_its_form_to_its_removal(service: Service) -> None:
     here, form = "/account/notices", "/account/notices/webhooks"
     wrong = press(service, here, form, url="http://x.example.org/")
     assert wrong.status_code == 422
-    assert "Use an https:// address" in parse_html(wrong.text).one(role="alert").text
+    assert "Use an https:// URL" in parse_html(wrong.text).one(role="alert").text
     assert parse_html(wrong.text).one("input", id="url").attributes["value"] == "http://x.example.org/"
     made = press(service, here, form, url="https://hooks.example.org/x")
     assert made.status_code == 201

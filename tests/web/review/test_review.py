@@ -141,7 +141,7 @@ def test_a_case_before_a_ruling(reviewed: ReviewedCompetition) -> None:
     assert "closest pairs" not in early
     service.close(reviewed.slug)
     case = read(service, entry).one("section", id="ruling")
-    assert case.text.index("The closest pairs of the public board") < case.text.index("Your rebuttal")
+    assert case.text.index("The closest pairs for the public board") < case.text.index("Your rebuttal")
     assert "attach the code" in case.text
 
 

@@ -70,7 +70,7 @@ def test_mixed_versions_are_marked_and_a_campaign_has_lowest_priority(
     assert board["measured_by"] == ["scorer version 1", "scorer version 2"]
     table = service.call(None, "GET", f"/competitions/{slug}/leaderboard?format=csv").text
     assert [line.rpartition(",")[2] for line in table.splitlines()].count("scorer version 2") == 1
-    assert "where a badge names another" in service.http.get(f"/competitions/{slug}").text
+    assert "unless a badge shows another version" in service.http.get(f"/competitions/{slug}").text
     assert decide(service, slug, campaign, "switch").status_code == 201
     assert {by for *_, by in places(service, slug, "private")} == {None}, "version 2 measured all of them"
 
