@@ -218,8 +218,8 @@ class ZipTotal(TypedDict):
 
 
 class ZipRetention(TypedDict):
-    """Which zips of entries are deleted after the publication. Those of winning teams and benchmark entries stay, and
-    those that somebody has reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all
+    """Which zips of entries are deleted after publication. The zips of winning teams and benchmarks stay, and those of
+    entries that somebody has reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all
     entries stay."""
 
     kept_days: int | None
@@ -299,8 +299,8 @@ class TrackSpec(TypedDict):
 
 
 class CompetitionChanges(TypedDict):
-    """Changes to a competition. Fields that are left out keep their values. In a draft every field can change, later
-    those that :mod:`scorer.competitions.change_rules` allows."""
+    """Changes to a competition. Fields that you leave out keep their values. In a draft, you can change every field;
+    later, some are fixed."""
 
     slug: NotRequired[str]
     title: NotRequired[str]

@@ -24,19 +24,19 @@ from scorer.lifecycle import Phase
 
 @dataclass(frozen=True)
 class ZipRetention:
-    """Which zips of entries are deleted after the publication. Those of winning teams and benchmark entries stay, and
-    those that somebody has reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all entries
+    """Which zips of entries are deleted after publication. The zips of winning teams and benchmarks stay, and those of
+    entries that somebody has reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all entries
     stay."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
     kept_days: int | None
-    """Days from the publication on, set by the operator; null if all zips stay."""
+    """Days after publication, set by the operator; null if all zips stay."""
     leave_from: datetime | None
-    """The moment from which zips are deleted. Null before the publication, and if all zips stay."""
+    """When zips begin to be deleted. Null before the publication, and if all zips stay."""
     stored: ZipTotal
     leaving: ZipTotal
-    """The part of `stored` that would be deleted then, as things are now."""
+    """The part of `stored` that would then be deleted if nothing changes."""
     removed: RemovedZips
 
 
