@@ -96,13 +96,15 @@ class PasswordChange(Request):
     )
     new: SecretStr = Field(description=PASSWORD_RULE, max_length=4 * MAX_PASSWORD_LENGTH)
     keep_tokens: list[int] = Field(
-        [], max_length=MAX_TOKENS, description="The IDs of the API tokens to keep. All others end."
+        [], max_length=MAX_TOKENS, description="The IDs of the API tokens to keep. All others are revoked."
     )
-    keep_webhooks: list[int] = Field([], max_length=100, description="The IDs of the webhooks to keep. All others end.")
+    keep_webhooks: list[int] = Field(
+        [], max_length=100, description="The IDs of the webhooks to keep. All others are removed."
+    )
 
 
 class PasswordProof(Request):
-    """The current password, for actions that somebody else at your browser must not take."""
+    """The current password, so that nobody else at your browser can do this."""
 
     password: SecretStr = Field(
         SecretStr(""), max_length=4 * MAX_PASSWORD_LENGTH, description="The current password; empty if there is none."

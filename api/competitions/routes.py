@@ -187,8 +187,8 @@ async def attach(
     """Attach reference images or features with a role. The request body is the file itself.
 
     Images are a zip of PNG, JPEG or WebP files of any size. Participants train on the images with the role `train`.
-    Images with the role `held_out` are real images that no statistic includes. Images with the role `private_extra` are
-    only in the private track's reference.
+    Images with the role `held_out` are real images that belong to no reference set. Images with the role
+    `private_extra` belong only to the private track's reference set.
 
     Features are a numpy archive with `features`, their mean `m` and their covariance `s`. Their role is
     `public_features` or `private_features`. They replace the features of the track's images until the track's extractor

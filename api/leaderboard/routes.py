@@ -146,10 +146,10 @@ def list_versions(
     slug: str,
     request: Request,
     acting: ActingVisitor,
-    after: Annotated[int, Query(ge=0, le=10**9, description="Skip this many moves.")] = 0,
+    after: Annotated[int, Query(ge=0, le=10**9, description="Skip this many rank changes.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> BoardVersionsView:
-    """List all publications and withdrawals of the private board, and the rank changes of the latest one."""
+    """List all publications and withdrawals of the private board, and the rank changes since the previous version."""
     charge_past_board(request, acting.actor)
     state = standings.visible_state(acting, slug)
     page = board_versions.changes_page(acting.session, state, acting.actor, after=after, limit=limit)

@@ -39,13 +39,12 @@ class PlaceView(RecordView):
         None, description="Ranks gained compared with the public board. Only on the private board."
     )
     measured_by: str | None = Field(
-        None, description="The scorer version or references of this measurement, if most of the board has others."
+        None,
+        description="The scorer version or references of this measurement, if they differ from those of most entries.",
     )
     submission_id: str | None = Field(None, description="Shown to organizers only.")
     label: str | None = Field(None, description="Shown to organizers only.")
-    shown: dict[str, ShownValueView] = Field(
-        description="The submission's values on `shown_tracks`, by name, as far as they are measured."
-    )
+    shown: dict[str, ShownValueView] = Field(description="The submission's measured values on `shown_tracks`, by name.")
 
 
 class BenchmarkView(RecordView):

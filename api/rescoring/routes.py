@@ -33,8 +33,8 @@ def list_campaigns(slug: str, acting: ActingOrganizer, wanted: Paging) -> Campai
 
 @router.post("", status_code=202)
 def start(slug: str, body: NewCampaignBody, acting: ActingOrganizer, settings: AppSettings) -> CampaignView:
-    """Start a rescoring campaign, which measures submissions of a track again when no other jobs wait. Boards change
-    only after a switch."""
+    """Start a rescoring campaign, which measures submissions of a track again when no other jobs are waiting. Boards
+    change only after a switch."""
     wanted = campaigns.NewCampaign(**body.model_dump())
     state, weights = load_state(acting.session, slug, acting.now), settings.weights_sha256
     campaign = campaigns.start(acting, state, wanted, weights=weights)
@@ -54,7 +54,7 @@ def preview_switch(
     acting: ActingOrganizer,
     tau: Annotated[float | None, Query(ge=0, le=2, description="The tau to set with the switch.")] = None,
 ) -> SwitchPreview:
-    """Preview the ranks, medals and prizes that a switch or its undo would change."""
+    """Preview the ranks, medals and prizes that a switch, or undoing it, would change."""
     state = load_state(acting.session, slug, acting.now)
     campaign = campaign_status.find_campaign(acting.session, state, campaign_id)
     return preview(acting.session, state, campaign, tau=tau)
@@ -63,7 +63,8 @@ def preview_switch(
 @router.post("/{campaign_id}/decisions", status_code=201)
 def decide(slug: str, campaign_id: int, body: CampaignDecision, acting: ActingOrganizer) -> CampaignView:
     """Pause, resume or cancel a campaign, switch to its measurements, or undo a switch. The request fails with 409 if
-    the campaign's state does not allow it. A switch and its undo also fail while the final board is published."""
+    the campaign's state does not allow it. Neither `switch` nor `undo` is possible while the final board is
+    published."""
     state = load_state(acting.session, slug, acting.now)
     switching.decide(acting, state, campaign_id, **body.model_dump())
     return _view(acting.session, state, campaign_id)

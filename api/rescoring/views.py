@@ -78,8 +78,8 @@ class CampaignView(RecordView):
     )
     measured: int
     changed: int = Field(description="The number of submissions whose FID or memorization distance changed.")
-    fid_difference: float | None = Field(description="The largest difference of FID.")
-    distance_difference: float | None = Field(description="The largest difference of the memorization distance.")
+    fid_difference: float | None = Field(description="The largest difference in FID.")
+    distance_difference: float | None = Field(description="The largest difference in memorization distance.")
     scorer_versions: list[str] = Field(description="The scorer versions of the measurements.")
     allowed: list[str] = Field(description="The decisions that are possible now.")
     acts: list[CampaignActView] = Field(description="Newest first.")

@@ -133,7 +133,9 @@ class AcceptedView(BaseModel):
 
     id: str
     status: Status
-    queue_position: int | None = Field(description="The position in the queue: 1 is next. Null if it no longer waits.")
+    queue_position: int | None = Field(
+        description="The position in the queue: 1 is next. Null once it has left the queue."
+    )
 
 
 class SubmissionPage(Page):

@@ -98,7 +98,7 @@ class LimitsView(BaseModel):
     )
     resets_at: datetime = Field(description="When the daily counts are reset: the next UTC midnight.")
     next_entry_at: datetime | None = Field(
-        description="When the next submission is possible; null if that depends on one in progress, or if none is."
+        description="When the next submission is possible; null if that depends on one in progress, or if no more are."
     )
     stored_bytes: int = Field(description="The stored bytes of your team's zips, generators and code.")
     staged_bytes: int = Field(description="The bytes reserved for your team's uploads in progress.")

@@ -50,7 +50,7 @@ class Accounts(Methods[Api]):
 
     @calls("POST /admin/invitations")
     def invite(self, email: str | None = None) -> answers.InvitationView:
-        """Create a link with which one person can sign up, and mail it to ``email`` if that is given."""
+        """Create a link that lets one person sign up, and mail it to ``email`` if that is given."""
 
     @calls("PUT /admin/accounts/{handle}/suspension", suspended=True)
     def suspend(self, handle: str, reason: str = "") -> answers.AccountView:
@@ -134,7 +134,7 @@ class Campaigns(Methods[Api]):
         extractor: str | None = None,
         references: Mapping[str, str] = {},
     ) -> answers.CampaignView:
-        """Measure all scored entries, or those with the given IDs, again when no other jobs wait. Optionally use
+        """Measure all scored entries, or those with the given IDs, again when no other jobs are waiting. Optionally use
         another extractor, or corrected references: role and SHA-256 of what ``references.attach(..., attach=False)``
         stored. Boards don't change until the switch.
         """
@@ -311,13 +311,13 @@ class Publication(Methods[Api]):
 
     @calls("GET /competitions/{slug}/publication")
     def checklist(self, slug: str, *, final: bool = True) -> answers.ChecklistView:
-        """The open points before the publication."""
+        """The open items before the publication."""
 
     @calls("POST /competitions/{slug}/publication", published=True)
     def publish(
         self, slug: str, reason: str, *, final: bool = True, override: str | None = None, after: str | None = None
     ) -> answers.PublicationView:
-        """Publish the board; the reason is shown to all participants. Fails while there are open points, unless
+        """Publish the board; the reason is shown to all participants. Fails while there are open items, unless
         ``override`` gives a reason.
         """
 
@@ -350,7 +350,7 @@ class Ratings(Methods[Api]):
 
     @calls("POST /competitions/{slug}/ratings/{study}/raters")
     def invite(self, slug: str, study: int, name: str) -> answers.InvitedView:
-        """Create a link with which one person can rate without an account."""
+        """Create a link that lets one person rate without an account."""
 
     @calls("PUT /competitions/{slug}/ratings/{study}/ended")
     def end(self, slug: str, study: int) -> answers.StudyView:
@@ -505,7 +505,7 @@ class Reviews(Methods[Api]):
     def queue(
         self, slug: str, states: Sequence[QueueState] | None = None, limit: int | None = None
     ) -> Operation[list[answers.FlaggedView]]:
-        """The flagged entries with their reasons, most decisive first."""
+        """The flagged entries with their reasons, highest priority first."""
         path = build_path("competitions", slug, "review-queue")
         return all_pages(path, "entries", limit=limit, state=None if states is None else list(states))
 
@@ -515,7 +515,8 @@ class Reviews(Methods[Api]):
 
     @Method
     def claim_next(self, slug: str, skip: int = 0) -> Operation[answers.NextView]:
-        """Claim the most decisive entry that you have not reviewed; for 10 minutes, others get other entries first."""
+        """Claim the first entry in the queue that you have not reviewed. For 10 minutes, others get other entries
+        first."""
         return call("POST", build_path("competitions", slug, "review-queue", "next"), params={"skip": skip})
 
     @calls("GET /submissions/{submission}/review")

@@ -299,8 +299,8 @@ class TrackSpec(TypedDict):
 
 
 class CompetitionChanges(TypedDict):
-    """Changes to a competition. Fields that are left out keep their values. In a draft every field can change, later
-    those that :mod:`scorer.competitions.change_rules` allows."""
+    """Changes to a competition. Fields that you leave out keep their values. In a draft, you can change every field;
+    later, some are fixed."""
 
     slug: NotRequired[str]
     title: NotRequired[str]

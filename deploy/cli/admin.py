@@ -20,7 +20,7 @@ app = typer.Typer()
 def create_admin(handle: Handle, data: Data = None) -> Answer:
     """Create an admin account, or a new token for an existing one.
 
-    The command works directly in the database (that of DATABASE_URL or --data).
+    The command works directly on the database, which DATABASE_URL or --data specifies.
     """
     from scorer.accounts import accounts, roles
     from scorer.db.accounts import account_by_handle
@@ -36,7 +36,7 @@ def create_admin(handle: Handle, data: Data = None) -> Answer:
 def token(handle: Handle, data: Data = None) -> Answer:
     """Print a new API token for an account, with all scopes that its role allows.
 
-    The command works directly in the database (that of DATABASE_URL or --data).
+    The command works directly on the database, which DATABASE_URL or --data specifies.
     """
     from scorer.accounts.accounts import find_account
 
@@ -58,7 +58,7 @@ def _new_token(acting: "Acting[None]", account: "Account") -> Answer:
 def reset_link(handle: Handle, data: Data = None) -> Answer:
     """Print a link for setting a new password. The link works for one hour.
 
-    The command works directly in the database (that of DATABASE_URL or --data).
+    The command works directly on the database, which DATABASE_URL or --data specifies.
     """
     from deploy.standalone.data_folder import load_settings
     from scorer import audit_log
@@ -77,7 +77,7 @@ def reset_link(handle: Handle, data: Data = None) -> Answer:
 def remove_second_factor(handle: Handle, data: Data = None) -> Answer:
     """Remove the second factor and recovery codes of somebody who has lost them.
 
-    The command works directly in the database (that of DATABASE_URL or --data).
+    The command works directly on the database, which DATABASE_URL or --data specifies.
     """
     from scorer.accounts import second_factors
     from scorer.accounts.accounts import find_account
@@ -95,7 +95,7 @@ def delete_account(
 ) -> Answer:
     """Permanently delete the account of somebody who asks for it and cannot sign in.
 
-    The command works directly in the database (that of DATABASE_URL or --data).
+    The command works directly on the database, which DATABASE_URL or --data specifies.
 
     Submissions remain under a pseudonym. People who can sign in delete their account on the page /account, or with
     `kennel delete-account`.
@@ -116,7 +116,7 @@ def create(
 ) -> Answer:
     """Create a participant's account and print its first token.
 
-    The command works directly in the database (that of DATABASE_URL or --data).
+    The command works directly on the database, which DATABASE_URL or --data specifies.
 
     It needs the database because API tokens cannot create accounts.
     """
@@ -135,7 +135,7 @@ def set_role(
 ) -> Answer:
     """Set an account's role: participant, organizer or admin.
 
-    The command works directly in the database (that of DATABASE_URL or --data).
+    The command works directly on the database, which DATABASE_URL or --data specifies.
 
     Admins can also do this on the page /admin/accounts. API tokens cannot, because a leaked token could then create
     admins.

@@ -31,12 +31,13 @@ def backup(
     folder: Folder,
     data: Data = None,
     keep: Annotated[
-        int | None, typer.Option(min=1, help="Delete all but this many of the newest backups. Default: delete none.")
+        int | None,
+        typer.Option(min=1, help="Keep this many of the newest backups, and delete the others. Default: keep all."),
     ] = None,
 ) -> Answer:
     """Back up the database and all blobs while the service runs.
 
-    The database and blob store are those of the environment's settings, or of --data.
+    The database and blob store are set by environment variables, or by --data.
 
     Later backups in the same folder copy only new blobs.
     """
@@ -91,7 +92,7 @@ def verify_backup(folder: Folder, name: Name = None) -> Answer:
 def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     """Restore a backup into a new, unused installation.
 
-    The database and blob store are those of the environment's settings (with DATABASE_OWNER_URL), or of --data.
+    The database and blob store are set by environment variables (with DATABASE_OWNER_URL), or by --data.
     Accounts, passwords and tokens are those of the backup.
     """
     from sqlalchemy import make_url

@@ -38,7 +38,7 @@ def rotate_secrets(
 def rotate_signing_key(data: Data = None) -> Answer:
     """Create a new key, which signs receipts from now on.
 
-    The command works directly in the database (that of DATABASE_URL or --data).
+    The command works directly on the database, which DATABASE_URL or --data specifies.
 
     The previous private key is deleted. Its public key remains, so that earlier receipts can still be verified.
     """
@@ -58,7 +58,7 @@ def service(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the web process on this machine.")] = 8000,
     user: Annotated[str, typer.Option(help="The system account that runs the processes.")] = "kennel",
 ) -> Answer:
-    """Write systemd units for web, beat and workers on one machine without containers.
+    """Write systemd units for the web process, beat and workers on one machine without containers.
 
     The units are hardened and have resource limits. Before you install and start them, complete the settings in
     kennel.env.

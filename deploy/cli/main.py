@@ -53,7 +53,7 @@ ADMIN_COMMANDS = {
         "admin_installation": {
             "rotate-secrets": "Replace the passwords of the database's roles and the queue server at the next start.",
             "rotate-signing-key": "Create a new key, which signs receipts from now on.",
-            "service": "Write systemd units for web, beat and workers on one machine without containers.",
+            "service": "Write systemd units for the web process, beat and workers on one machine without containers.",
             "doctor": "Check this installation, from database to mail, and suggest fixes.",
         },
     },

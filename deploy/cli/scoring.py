@@ -26,7 +26,7 @@ def score(
     epsilon: Annotated[float, typer.Option(min=0, help="Constant that keeps the MiFID of copies finite.")] = 1e-15,
     weights: Annotated[Path | None, typer.Option(help="Folder of extractor weights, if not in a package.")] = None,
     held_out: Annotated[
-        Path | None, typer.Option(help="A zip of held-out images, which are not in the reference, for --evidence.")
+        Path | None, typer.Option(help="A zip of held-out images, not in the reference set, for --evidence.")
     ] = None,
     evidence: Annotated[
         bool, typer.Option("--evidence", help="Also run all copying tests, and print a sentence about each result.")

@@ -20,7 +20,7 @@ def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the web process; 0 chooses a free one.")] = 8000,
     data: Data = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Any other than 127.0.0.1 needs KENNEL_PUBLIC_URL.")
+        str, typer.Option(help="Address to listen on. If it is not 127.0.0.1, set KENNEL_PUBLIC_URL.")
     ] = "127.0.0.1",
 ) -> None:
     """Run the whole service on this machine: database, queue, web, workers. Press Ctrl-C to stop it."""

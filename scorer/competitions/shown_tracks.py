@@ -129,7 +129,7 @@ class ShownTrackProgress:
     waiting: int
     failed: int
     missing: int
-    """Scored entries without a number, including those with a job."""
+    """Scored entries without a measurement, including those with a job."""
     without_zip: int
     """Scored entries without a zip, which can't be measured."""
     error: str | None

@@ -138,8 +138,8 @@ def _without_defaults(schema: dict[str, Any]) -> None:
 
 
 class CompetitionChanges(CompetitionSpec):
-    """Changes to a competition. Fields that are left out keep their values. In a draft every field can change, later
-    those that :mod:`scorer.competitions.change_rules` allows."""
+    """Changes to a competition. Fields that you leave out keep their values. In a draft, you can change every field;
+    later, some are fixed."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_without_defaults)
 

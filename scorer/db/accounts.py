@@ -90,7 +90,7 @@ class AccountSummary:
     role: str
     created_at: datetime
     suspended_at: datetime | None
-    """Since when sign-in is blocked; null if it is not."""
+    """When the account was suspended; null if it is not suspended."""
     last_seen_at: datetime | None
     """When a session or token was last used."""
     sessions: int

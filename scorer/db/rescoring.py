@@ -163,7 +163,7 @@ class MeasuredDifference(NamedTuple):
     changed: int
     """Entries with a different FID or memorization distance."""
     fid_difference: float | None
-    """The largest difference of FID, like ``distance_difference``; None without any measurement."""
+    """The largest difference in FID, like ``distance_difference``; None without any measurement."""
     distance_difference: float | None
     scorer_versions: Sequence[str]
 

@@ -98,7 +98,7 @@ def require_visible_pairs(acting: Acting, submission_id: str, kind: TrackKind) -
 def tracks_shown_to_team(session: Session, state: CompetitionState, submission: Submission) -> Sequence[TrackKind]:
     """The tracks with closest pairs that an entry's team may see, so that it knows what to appeal against.
 
-    These are the tracks that penalise the entry: the public one from the close on, the private one once a board is
+    These are the tracks that penalise the entry: the public one from the deadline on, the private one once a board is
     published. After a ruling, the team sees the public one at any time.
     """
     penalised = [kind for kind, track in state.tracks.items() if _is_penalised(session, track, submission)]

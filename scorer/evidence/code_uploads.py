@@ -1,4 +1,4 @@
-"""The code of an entry, for reviewers: its team attaches a zip or a notebook and may replace it until the close.
+"""The code of an entry, for reviewers: its team attaches a zip or a notebook and may replace it until the deadline.
 
 Organizers can request code later, which allows the team to attach it until a deadline.
 """
@@ -98,7 +98,7 @@ def require_code_change(acting: Acting, submission_id: str) -> Submission:
     """The submission, if this person may attach or replace its code now. ``NotFound``, ``Forbidden`` or ``Conflict`` if
     not.
 
-    It must belong to their own team. They may attach code until the close, until the deadline of a request, or while
+    It must belong to their own team. They may attach code until the deadline, until the end of a request, or while
     the team can appeal. Late entries take code at any time.
     """
     submission = find_submission(acting.session, submission_id, acting.actor)

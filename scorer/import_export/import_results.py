@@ -50,7 +50,7 @@ class ImportRequest(BaseModel):
     column: list[str] = Field(
         [],
         max_length=20,
-        description="A column with another header in this table, as `name=header`.",
+        description="The header of a column that has another name in this table, as `name=header`.",
         examples=[["fid_public=FID"]],
     )
 

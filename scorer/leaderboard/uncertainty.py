@@ -89,8 +89,7 @@ class BoardUncertainty:
     teams: int
     """How many teams have a rank."""
     without_error: int
-    """How many submissions have no standard error of the FID (yet). Others are compared with them as if they were
-    exact."""
+    """How many submissions currently have no standard error of the FID. Comparisons treat their scores as exact."""
     places: Sequence[UncertainPlace]
     boundaries: Sequence[AwardBoundary]
     """The ranks at which medals and prizes are decided, best first."""

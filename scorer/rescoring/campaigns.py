@@ -1,5 +1,5 @@
-"""Rescoring campaigns measure entries of a track again when no other jobs wait: with the workers' scorer version, and
-optionally with other references or another extractor.
+"""Rescoring campaigns measure entries of a track again when no other jobs are waiting: with the workers' scorer
+version, and optionally with other references or another extractor.
 
 A campaign's measurements count while it is in force (:mod:`scorer.rescoring.switching`). All others are kept.
 """

@@ -92,7 +92,7 @@ def _judged_if_provisional(session: Session, state: CompetitionState) -> JudgedE
 
 
 def tau_after(session: Session, status: CampaignStatus, *, undo: bool, tau: float | None) -> float | None:
-    """The threshold that a switch or its undo (``undo``) sets; None: the current one stays.
+    """The threshold that a switch, or undoing it (``undo``), sets; None: the current one stays.
 
     A switch sets ``tau``, or half the distance of the held-out images if the feature space changes. ``Invalid`` as for
     :func:`scorer.competitions.preparations.first_tau`. An undo restores the previous threshold, unless another one has

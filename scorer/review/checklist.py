@@ -34,7 +34,7 @@ from scorer.review.shared_images import came_first, same_images_sentence
 from scorer.submissions.labels import MEMORISING
 
 MAX_CONCERNS = 10
-"""The most cases of an open point that are listed."""
+"""The most cases of an open item that are listed."""
 
 
 @dataclass(frozen=True)

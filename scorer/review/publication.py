@@ -36,8 +36,8 @@ def publish(
     """Publish the private track's board as the final or (not ``final``) the provisional one, or withdraw it.
 
     ``after`` is the version of the checklist that the organizer saw: ``Conflict`` (``board-has-moved``) if the board or
-    its open points have changed since. ``override`` is the reason for publishing despite open points. Only organizers
-    can read it, in the audit log. ``Conflict`` also before the close, if nothing would change, and for open points
+    its open items have changed since. ``override`` is the reason for publishing despite open items. Only organizers
+    can read it, in the audit log. ``Conflict`` also before the deadline, if nothing would change, and for open items
     without ``override``.
     """
     if published:
@@ -92,7 +92,7 @@ def board_name(act: Publication) -> str:
 def _lock_unchanged_points(
     session: Session, state: CompetitionState, after: str | None, *, now: datetime, final: bool
 ) -> Sequence[ChecklistPoint]:
-    """The open points. Locks the competition and both thresholds until the end of the transaction.
+    """The open items. Locks the competition and both thresholds until the end of the transaction.
 
     Reading the points takes a moment, so nothing is locked at first. Once everything is locked, the points are read
     again only if the change feed reports a change in between.

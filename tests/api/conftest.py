@@ -180,7 +180,7 @@ class Service:
         self.change(slug, closes_at=(datetime.now(UTC) - ago).isoformat())
 
     def publish(self, slug: str, **act: Any) -> None:
-        """Publish a competition's final board as its organizer, despite open points."""
+        """Publish a competition's final board as its organizer, despite open items."""
         body = {"published": True, "reason": "Done.", "override": "a test", **act}
         answer = self.call("organizer", "POST", f"/competitions/{slug}/publication", json=body)
         assert answer.status_code == 201, answer.text

@@ -56,7 +56,7 @@ TITLE = re.compile(
 OTHER_PORT = "8001"
 START_SECONDS, PAGE_SECONDS, STOP_SECONDS = 120, 400, 30
 OUTPUT = {
-    "start/organizer.md": ("dogs is open; complete.", "It is a copy and has no score."),
+    "start/organizer.md": ("dogs is open; setup complete.", "It is a copy and has no score."),
     "start/participant.md": (
         "checksums, lengths and pixels are valid",
         "so it is not penalised",
@@ -68,7 +68,7 @@ OUTPUT = {
     "start/gpu-server.md": (
         "units/kennel-web.service",
         "run, and together they serve every queue",
-        "rehearsal is open; complete.",
+        "rehearsal is open; setup complete.",
     ),
     "how-to/run-many-processes.md": ("paused: worker gpu-1", "queue score", "competition dogs"),
     "how-to/verify-a-score.md": ("equal", "Signed by"),

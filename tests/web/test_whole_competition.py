@@ -34,7 +34,7 @@ class Competition:
         return [team for team, *_ in places(self.service, self.slug, "private")]
 
     def open_points(self) -> dict[str, int]:
-        """The open points of the checklist, with the number of cases."""
+        """The open items of the checklist, with the number of cases."""
         view = self.service.call("organizer", "GET", f"{self.path}/publication").json()
         return {point["name"]: point["count"] for point in view["points"] if not point["passed"]}
 

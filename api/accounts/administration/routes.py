@@ -20,7 +20,7 @@ def list_accounts(
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> AccountPage:
-    """List all accounts, oldest first, with how many sessions, tokens and webhooks each has. Admins only."""
+    """List all accounts, oldest first, with the number of sessions, tokens and webhooks of each. Admins only."""
     found = accounts.account_summaries(acting.session, search, after=after, limit=limit + 1, now=acting.now)
     return AccountPage(accounts=found[:limit], next_after=found[limit - 1].id if len(found) > limit else None)
 

@@ -40,7 +40,7 @@ class FeaturesView(BaseModel):
     """The 1-nearest-neighbour two-sample test of newly drawn against submitted images, with their features."""
 
     accuracy: float = Field(description="The share of images with a nearest neighbour of their own kind.")
-    expected: float = Field(description="The accuracy by chance.")
+    expected: float = Field(description="The accuracy expected by chance.")
     p_value: float
     count: int = Field(description="The number of images of each kind.")
 
@@ -86,7 +86,7 @@ class StartsView(BaseModel):
 
 
 class StabilityView(BaseModel):
-    """Repeated searches for some of the generator's own images, each from the same starts."""
+    """Repeated searches for some of the generator's own images, from several starting points each."""
 
     starts: int
     targets: int
@@ -101,7 +101,7 @@ class StabilityView(BaseModel):
 
 
 class RecoveredView(BaseModel):
-    """The result of latent recovery on the generator, with the current limits."""
+    """The result of latent recovery on the generator, judged with the current thresholds."""
 
     verdict: Verdict
     explanation: str

@@ -13,7 +13,7 @@ from scorer.insights.human_ratings import MAX_BATCH_LENGTH, MeanRating, RatingKi
 class NewRater(Request):
     """A rater to invite."""
 
-    name: str = Field(min_length=1, max_length=100, description="A name for organizers. Data releases omit it.")
+    name: str = Field(min_length=1, max_length=100, description="A name that organizers see. Data releases omit it.")
 
 
 class InvitedView(BaseModel):

@@ -1,8 +1,8 @@
 """Webhooks: signed POSTs of notices to a registered address.
 
-A request is a JSON object with `id`, `kind`, `subject`, `body`, `link` and `created_at`. It is signed as in
-[Standard Webhooks](https://www.standardwebhooks.com): its libraries verify the headers `webhook-id`,
-`webhook-timestamp` and `webhook-signature` with the webhook's secret.
+Kennel sends each notice as a JSON object with `id`, `kind`, `subject`, `body`, `link` and `created_at`. The
+request is signed as in [Standard Webhooks](https://www.standardwebhooks.com), whose libraries verify the headers
+`webhook-id`, `webhook-timestamp` and `webhook-signature` with the webhook's secret.
 
 Respond with 2xx within 5 seconds. After any other response, Kennel tries again for one day, at increasing
 intervals. A 410 response removes the webhook. A delivered notice is not sent again. If delivery is uncertain, Kennel

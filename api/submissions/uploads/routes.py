@@ -109,9 +109,9 @@ def create(
     settings: AppSettings,
     response: Response,
 ) -> UploadView | Response:
-    """Begin an upload with tus headers or JSON. The response to JSON has the address to send the bytes to. The request
-    fails with every error that can be found without the bytes. A request with the same `Idempotency-Key` returns the
-    same upload."""
+    """Begin an upload with tus headers or JSON. The response to JSON has the address to send the bytes to. All errors
+    that do not depend on the bytes are reported here. A request with the same `Idempotency-Key` returns the same
+    upload."""
     upload = begin_upload(acting, slug, wanted, settings=settings)
     headers = {"Location": build_upload_path(upload)}
     if tus.is_tus_request(request):

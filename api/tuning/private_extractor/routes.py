@@ -24,7 +24,7 @@ def show(slug: str, acting: ActingOrganizer) -> PrivateExtractorView:
 @router.post("/comparisons", status_code=202)
 def compare(slug: str, body: NewComparison, acting: ActingOrganizer, settings: AppSettings) -> ComparisonStatus:
     """Compare other extractors with the private track's. All labelled submissions are measured in their feature spaces
-    when no other jobs wait; existing measurements are reused."""
+    when no other jobs are waiting; existing measurements are reused."""
     state = load_state(acting.session, slug, acting.now)
     extractor_comparison.start_comparison(acting, state, **body.model_dump(), weights=settings.weights_sha256)
     return extractor_comparison.comparison_status(acting.session, state)

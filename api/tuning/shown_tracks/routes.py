@@ -66,7 +66,7 @@ def add_shown_track(
     slug: str, body: NewShownTrackBody, acting: ActingOrganizer, settings: AppSettings
 ) -> ShownTrackView:
     """Add a shown track, a metric that does not affect the ranking. All scored submissions are measured when no other
-    jobs wait, and later ones as they come in."""
+    jobs are waiting, and later ones as they come in."""
     state = load_state(acting.session, slug, acting.now)
     wanted = shown_tracks.NewShownTrack(**body.model_dump())
     shown = shown_tracks.add(acting, state, wanted, weights=settings.weights_sha256)

@@ -74,7 +74,7 @@ class NewUndo(Request):
 class ImpactCounts(BaseModel):
     """The total number of rows in each list of an impact."""
 
-    entries: int = Field(description="The submissions for which tau is chosen: not late, and no benchmarks.")
+    entries: int = Field(description="The submissions that tau is chosen for: all except late ones and benchmarks.")
     below: int = Field(description="The submissions that this tau penalises.")
     penalised: int = Field(description="The submissions that are newly penalised.")
     freed: int = Field(description="The submissions that are no longer penalised.")

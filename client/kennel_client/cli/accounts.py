@@ -76,7 +76,8 @@ def _login_by_token(url: str, token: str, scopes: list[str]) -> Login:
     missing = sorted(set(scopes) - set(me["scopes"]))
     if missing:
         err.print(
-            f"This token lacks the scope {' and '.join(missing)}, so the service will refuse some commands.",
+            f"This token lacks the scope{'s' if len(missing) > 1 else ''} {' and '.join(missing)}, so the service will "
+            "refuse some commands.",
             markup=False,
         )
     return Login(url, token.strip(), me["handle"])

@@ -194,7 +194,9 @@ def cancel(submission: SubmissionId) -> Answer:
 
 @answers(app, **IDS)
 def generator(
-    submission: Annotated[str, typer.Argument(metavar="ID", help="ID of the submission whose images it generated.")],
+    submission: Annotated[
+        str, typer.Argument(metavar="ID", help="ID of the submission whose images the generator made.")
+    ],
     file: Annotated[
         Path | None,
         typer.Argument(metavar="[FILE]", help="The ONNX file. Default: show the state and result of the audit."),

@@ -158,7 +158,9 @@ def print_rules(out: Console, view: View) -> None:
         return
     print_text(out, f"{terminal_safe(view['title'])}: rules\n\n{terminal_safe_lines(view['rules'])}\n")
     if view["rules_accepted"] is not None:
-        print_text(out, "You have accepted them." if view["rules_accepted"] else "You have not accepted them.")
+        print_text(
+            out, "You have accepted these rules." if view["rules_accepted"] else "You have not accepted these rules."
+        )
 
 
 def quota_text(view: View) -> str:

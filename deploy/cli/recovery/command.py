@@ -16,8 +16,8 @@ app = typer.Typer()
 @answers(app)
 def recover(
     generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
-    train: Annotated[Path, typer.Option(help="Zip or folder of the images that it was trained on.")],
-    held_out: Annotated[Path, typer.Option(help="Zip or folder of similar images that it was not trained on.")],
+    train: Annotated[Path, typer.Option(help="Zip or folder of the generator's training images.")],
+    held_out: Annotated[Path, typer.Option(help="Zip or folder of similar images outside the training images.")],
     latent: Annotated[
         int | None,
         typer.Option(min=1, help="The latent dimension. Omit it if the generator maps images to images."),
@@ -34,10 +34,11 @@ def recover(
         typer.Option(help="How to search: with a line search, or as the paper's authors did (50 steps of length 1)."),
     ] = "wolfe",
     starts: Annotated[
-        int | None, typer.Option(min=1, help="Most starting points per image. Default: 3, or 1 with --method authors.")
+        int | None,
+        typer.Option(min=1, help="Starting points per image, at most. Default: 3, or 1 with --method authors."),
     ] = None,
     stability: Annotated[
-        int, typer.Option(min=0, help="Also search for N images of the generator, each from N starting points.")
+        int, typer.Option(min=0, help="Also search for N of the generator's own images, each from N starting points.")
     ] = 0,
     encoder: Annotated[
         Path | None,
@@ -49,12 +50,12 @@ def recover(
     ] = None,
     entry: Annotated[
         Path | None,
-        typer.Option(help="Zip or folder of images that it supposedly generated. Also checks whether it did."),
+        typer.Option(help="Zip or folder of an entry's images. Also checks whether the generator made them."),
     ] = None,
     extractor: Annotated[str, typer.Option(help="The extractor that compares the images of --entry.")] = "inception_v3",
     weights: Annotated[Path | None, typer.Option(help="Folder of extractor weights, if not in a package.")] = None,
     pairs: Annotated[
-        Path | None, typer.Option(help="Write the target images next to the recovered images to this PNG file.")
+        Path | None, typer.Option(help="Write the target and recovered images side by side to this PNG file.")
     ] = None,
     accept_weaker_sandbox: Annotated[
         bool,

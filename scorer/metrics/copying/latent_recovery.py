@@ -234,8 +234,8 @@ BINS_PER_DECADE = 6
 
 @dataclass(frozen=True)
 class ErrorHistogram:
-    """Numbers of targets of each kind in bins with these edges, (bins + 1,), ascending, on a logarithmic axis. The
-    first bin also has all smaller errors."""
+    """The number of targets of each kind in each bin. The edges, (bins + 1,), ascend on a logarithmic axis. The first
+    bin also counts all smaller errors."""
 
     edges: Sequence[float]
     counts: Mapping[str, Sequence[int]]

@@ -72,7 +72,7 @@ def state(session: Session, now: datetime) -> CompetitionState:
 
 
 def open_points(session: Session, state: CompetitionState, now: datetime) -> dict[str, list[str]]:
-    """By open point: the ids of its entries."""
+    """By open item: the ids of its entries."""
     points = checklist(session, state, now).points
     assert all(point.passed == (point.count == 0) for point in points)
     return {point.name: [concern.submission_id for concern in point.concerns] for point in points if not point.passed}

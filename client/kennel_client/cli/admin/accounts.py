@@ -47,6 +47,6 @@ def invite(
     admin: AdminClient,
     email: Annotated[str, typer.Argument(help="The address to mail the link to. Default: only print it.")] = "",
 ) -> Answer:
-    """Create and print a link with which one person can sign up. With an address, also mail it."""
+    """Create and print a link that lets one person sign up. With an address, also mail it."""
     invitation = admin.accounts.invite(email or None)
     return Answer(invitation, invitation["link"])

@@ -18,7 +18,7 @@ from kennel_client.errors import Refused, Unreadable
 
 app, allowlist, files, references, roles = (typer.Typer() for _ in range(5))
 GIGABYTE = 10**9
-Provisional = Annotated[bool, typer.Option("--provisional", help="The provisional board instead of the final one.")]
+Provisional = Annotated[bool, typer.Option("--provisional", help="Use the provisional board instead of the final one.")]
 After = Annotated[str, typer.Option(help="The version that `checklist` printed. Fails if the board has changed since.")]
 PublicReason = Annotated[str, typer.Option(help="Reason (shown to all participants).")]
 Handle = Annotated[str, typer.Argument(help="The person's handle.")]
@@ -58,7 +58,7 @@ def _fields_in(file: Path) -> Any:
 def competition_answer(competition: View) -> Answer:
     """A competition, and what it lacks before it can open."""
     missing = "; ".join(competition["missing"] or ())
-    lacks = f"not complete: {missing}." if missing else "complete."
+    lacks = f"setup incomplete: {missing}." if missing else "setup complete."
     return Answer(competition, f"{competition['slug']} is {competition['phase']}; {lacks}")
 
 
@@ -76,14 +76,14 @@ def announce(
     title: Annotated[str, typer.Argument(help="The announcement's title.")],
     text: Annotated[str, typer.Argument(help="The announcement, in Markdown.")],
 ) -> Answer:
-    """Send an announcement to all participants: on the competition's page, in its feed, by notice, mail and webhook."""
+    """Publish an announcement on the competition's page and in its feed, and send it by notice, mail and webhook."""
     made = admin.announcements.announce(competition, title, text)
     return Answer(made, f"Announced at {made['created_at']}: {made['title']}")
 
 
 @answers(app)
 def checklist(admin: AdminClient, competition: Slug, provisional: Provisional = False) -> Answer:
-    """Show the open points before the final or provisional board is published. If there are any, exit with 1."""
+    """Show the open items before the final or provisional board is published. If there are any, exit with status 1."""
     view = admin.publication.checklist(competition, final=not provisional)
     lines = [
         f"{'ok  ' if point['passed'] else format(point['count'], '4')} {point['title']}" for point in view["points"]
@@ -94,7 +94,7 @@ def checklist(admin: AdminClient, competition: Slug, provisional: Provisional = 
         lines.append(f"{zips['kept_days']} days after publication, {leaving}.")
     lines.append(f"To publish exactly this version: --after {view['version']}")
     if not view["ready"]:
-        lines.append("There are open points.")
+        lines.append("There are open items.")
     return Answer(view, "\n".join(lines), ExitCode.DONE if view["ready"] else ExitCode.FAULTY)
 
 
@@ -103,11 +103,11 @@ def publish(
     admin: AdminClient,
     competition: Slug,
     reason: PublicReason,
-    override: Annotated[str, typer.Option(help="Reason to publish despite open points (for the audit log).")] = "",
+    override: Annotated[str, typer.Option(help="Reason to publish despite open items (for the audit log).")] = "",
     provisional: Provisional = False,
     after: After = "",
 ) -> Answer:
-    """Publish the final or provisional board. Fails while there are open points, unless you give a reason with
+    """Publish the final or provisional board. Fails while there are open items, unless you give a reason with
     --override.
     """
     final = not provisional
@@ -153,14 +153,14 @@ def storage(admin: AdminClient, competition: Slug) -> Answer:
     lines = [
         f"stored      {_size(view['stored_bytes'])}",
         f"in progress {_size(view['staged_bytes'])}",
-        f"at most     {_size(view['max_bytes'])}, per team {_size(view['max_team_bytes'])}",
+        f"limit       {_size(view['max_bytes'])}, per team {_size(view['max_team_bytes'])}",
     ]
     lines += [f"{_size(row['stored_bytes'])}  {row['team']}" for row in view["largest_teams"]]
     return Answer(view, "\n".join(lines))
 
 
 def _size(count: int | None) -> str:
-    return f"{count / GIGABYTE:10.2f} GB" if count is not None else "no limit"
+    return f"{count / GIGABYTE:10.2f} GB" if count is not None else "none"
 
 
 @answers(app, "import")
@@ -179,7 +179,8 @@ def import_results(
         float | None, typer.Option(help="The score that the table gives disqualified submissions, such as 999999.")
     ] = None,
     column: Annotated[
-        list[str] | None, typer.Option(help="The name of a column in the table, as fid_public=FID. Repeatable.")
+        list[str] | None,
+        typer.Option(help="The header of a column that has another name in this table, as fid_public=FID. Repeatable."),
     ] = None,
 ) -> Answer:
     """Import the results of a competition held elsewhere. Importing the same table again adds nothing."""
@@ -235,7 +236,7 @@ def offer_file(
     competition: Slug,
     file: Annotated[Path | None, typer.Argument(help="The file that participants can download.")] = None,
     train: Annotated[bool, typer.Option("--train", help="Offer the attached training images.")] = False,
-    name: Annotated[str, typer.Option(help="Name of the offered file. Default: its own name, or train.zip.")] = "",
+    name: Annotated[str, typer.Option(help="Name to offer the file under. Default: FILE's name, or train.zip.")] = "",
 ) -> Answer:
     """Offer a file to the participants of a competition. It replaces an earlier file of the same name."""
     if (file is None) is not train:
@@ -336,7 +337,7 @@ def accept(admin: AdminClient, competition: Slug) -> Answer:
 
 @answers(roles)
 def decline(admin: AdminClient, competition: Slug) -> Answer:
-    """Decline the role offered to you, or resign from it."""
+    """Decline the role offered to you, or give up your role."""
     admin.roles.decline(competition)
     return Answer({"competition": competition}, f"You have no role in {competition}.")
 

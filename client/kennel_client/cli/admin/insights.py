@@ -71,6 +71,6 @@ def invite(
     study: Study,
     name: Annotated[str, typer.Argument(help="A name for the rater.")],
 ) -> Answer:
-    """Create a link with which one person can rate without an account."""
+    """Create a link that lets one person rate without an account."""
     rater = admin.ratings.invite(competition, study, name)
     return Answer(rater, rater["link"])

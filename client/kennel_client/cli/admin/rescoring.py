@@ -102,7 +102,7 @@ def preview(admin: AdminClient, competition: Slug, number: Number, tau: Tau = No
     lines = [
         f"{board['track']}: {board['moves']:,} teams change rank, {len(board['medals'])} medals and "
         f"{len(board['prizes'])} prizes change; penalised submissions: {board['penalised_before']:,} now, "
-        f"{board['penalised_after']:,} then"
+        f"{board['penalised_after']:,} afterwards"
         for board in impact["boards"]
     ]
     return Answer(impact, "\n".join(lines) or "No board would change.")

@@ -33,7 +33,7 @@ def list_flagged(
         typer.Option(help="Only this state: open, waiting, disputed, unruled or decided. Repeatable."),
     ] = None,
 ) -> Listing:
-    """List the flagged submissions, most decisive first."""
+    """List the flagged submissions, highest priority first."""
     entries = admin.reviews.queue(competition, cast(list[QueueState], state) if state else None)
     shown = columns("entry=submission_id", "team", "state", "reviews", "label") | {"reasons": _reasons}
     return Listing(entries, shown, "No submissions are flagged.")
@@ -49,7 +49,7 @@ def claim_next(
     competition: Slug,
     skip: Annotated[int, typer.Option(min=0, help="Skip this many submissions.")] = 0,
 ) -> Answer:
-    """Claim, for 10 minutes, the most decisive submission that you have not reviewed."""
+    """Claim, for 10 minutes, the highest-priority submission that you have not reviewed."""
     claimed = admin.reviews.claim_next(competition, skip)
     if claimed["entry"] is None:
         return Answer(claimed, "No submissions are waiting for your review.")
@@ -140,7 +140,9 @@ def list_rulings(admin: AdminClient, submission: SubmissionId) -> Listing:
 def stakes(admin: AdminClient, submission: SubmissionId) -> Listing:
     """Show how another ruling on a submission would change the boards, without changing them."""
     impacts = admin.rulings.stakes(submission)
-    shown = columns("kind", "track", "rank before=before", "rank after=after") | {"medals and prizes of": _teams}
+    shown = columns("kind", "track", "rank before=before", "rank after=after") | {
+        "medals and prizes change for": _teams
+    }
     return Listing(impacts, shown, "No other ruling would change the boards.")
 
 

@@ -122,7 +122,7 @@ def compare(
         bool, typer.Option("--early-labels", help="Use early labels for submissions without a decided label.")
     ] = False,
 ) -> Answer:
-    """Compare how well other extractors and the private track's separate labelled submissions, and wait for the
+    """Compare how well the private track's extractor and others separate labelled submissions, and wait for the
     result.
     """
     admin.private_extractor.compare(competition, extractors, early_labels=early_labels)
