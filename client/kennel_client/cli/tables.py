@@ -111,7 +111,7 @@ def print_generator(out: Console, view: View) -> None:
         if match := view["result"].get("match"):
             print_prose(out, f"{match['verdict']}: {terminal_safe(match['sentence'])}")
     elif view["state"] == "done":
-        print_prose(out, "The result is shown once the final board is published.")
+        print_prose(out, "The result is shown once the provisional or final board is published.")
 
 
 def print_board(out: Console, view: View, shown: Sequence[str] = ()) -> None:

@@ -13,6 +13,7 @@ from kennel_client.api import open_file, segment
 from kennel_client.cli.admin.jobs import paused_answer
 from kennel_client.cli.connection import say
 from kennel_client.cli.exit_codes import ExitCode
+from kennel_client.cli.formatting import format_time
 from kennel_client.cli.output import AdminClient, Answer, Listing, Reason, Slug, View, answers, columns
 from kennel_client.errors import Refused, Unreadable
 
@@ -78,7 +79,7 @@ def announce(
 ) -> Answer:
     """Publish an announcement on the competition's page and in its feed, and send it by notice, mail and webhook."""
     made = admin.announcements.announce(competition, title, text)
-    return Answer(made, f"Announced at {made['created_at']}: {made['title']}")
+    return Answer(made, f"Announced at {format_time(made['created_at'])}: {made['title']}")
 
 
 @answers(app)
@@ -343,5 +344,9 @@ def decline(admin: AdminClient, competition: Slug) -> Answer:
 
 
 def _role_answer(role: View) -> Answer:
-    since = f"since {role['accepted_at']}" if role["accepted_at"] else f"offered at {role['offered_at']}"
+    since = (
+        f"since {format_time(role['accepted_at'])}"
+        if role["accepted_at"]
+        else f"offered at {format_time(role['offered_at'])}"
+    )
     return Answer(role, f"{role['handle']}: {role['role']} of {role['competition']}, {since}")

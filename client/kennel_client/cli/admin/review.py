@@ -5,7 +5,7 @@ from typing import Annotated, Literal, cast
 import typer
 
 from kennel_client.admin import Intent, Label, QueueState, RulingKind
-from kennel_client.cli.formatting import format_count
+from kennel_client.cli.formatting import format_count, format_time
 from kennel_client.cli.output import (
     IDS,
     AdminClient,
@@ -53,7 +53,7 @@ def claim_next(
     claimed = admin.reviews.claim_next(competition, skip)
     if claimed["entry"] is None:
         return Answer(claimed, "No submissions are waiting for your review.")
-    until = f"Claimed until {claimed['claimed_until']}. Until then, other reviewers get other submissions first."
+    until = f"Claimed until {format_time(claimed['claimed_until'])}. Until then, other reviewers get other submissions first."
     return Answer(claimed, f"{_flagged_text(claimed['entry'])}\n{until}")
 
 

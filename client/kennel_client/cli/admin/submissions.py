@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kennel_client.cli.admin.review import LabelArgument
+from kennel_client.cli.formatting import format_time
 from kennel_client.cli.output import IDS, AdminClient, Answer, Slug, SubmissionId, answers
 
 app = typer.Typer()
@@ -38,7 +39,7 @@ def ask_code(
 ) -> Answer:
     """Request a submission's code from its team, which can attach it until the given time."""
     made = admin.submissions.ask_for_code(submission, until.replace(tzinfo=UTC), text)
-    return Answer(made, f"Code requested. The team can attach it until {made['until']}.")
+    return Answer(made, f"Code requested. The team can attach it until {format_time(made['until'])}.")
 
 
 @answers(app, **IDS)
