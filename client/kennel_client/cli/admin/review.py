@@ -53,8 +53,9 @@ def claim_next(
     claimed = admin.reviews.claim_next(competition, skip)
     if claimed["entry"] is None:
         return Answer(claimed, "No submissions are waiting for your review.")
-    until = f"Claimed until {format_time(claimed['claimed_until'])}. Until then, other reviewers get other submissions first."
-    return Answer(claimed, f"{_flagged_text(claimed['entry'])}\n{until}")
+    until = format_time(claimed["claimed_until"])
+    note = f"Claimed until {until}. Until then, other reviewers get other submissions first."
+    return Answer(claimed, f"{_flagged_text(claimed['entry'])}\n{note}")
 
 
 def _flagged_text(flagged: View) -> str:
