@@ -351,8 +351,8 @@ class Settings(LogSettings):
     worker_connections: int = Field(5, ge=2)
     """The most database connections that a worker process opens."""
     workers_from_zero: bool = False
-    """Whether it is normal that no workers run while no jobs wait, as with KEDA on Kubernetes. Workers that check
-    entries must always run."""
+    """Whether it is normal that no workers are running while no jobs are waiting, as with KEDA on Kubernetes.
+    Workers that check entries must always run."""
     database_pooler: bool = False
     """Whether ``DATABASE_URL`` is the address of a pooler: PgBouncer in transaction mode. Without a pooler, all
     processes together must not open more connections than the server has."""
@@ -419,7 +419,8 @@ class Settings(LogSettings):
     metrics_port: int | None = Field(None, ge=1, le=65535)
     """A worker's port for ``/metrics``. It needs ``PROMETHEUS_MULTIPROC_DIR``, an empty folder. Default: no port."""
     liveness_path: Path | None = None
-    """A file that a worker or beat touches while it works, for health checks. Use a different file for each."""
+    """A file that a worker or Celery beat touches while it is working, for health checks. Use a different file
+    for each."""
 
     @classmethod
     def settings_customise_sources(  # noqa: PLR0917

@@ -92,7 +92,7 @@ class EventHub:
         if self._accounts[account_id] >= MAX_STREAMS:
             raise TooMany(
                 "too-many-streams",
-                f"You already follow {MAX_STREAMS} submissions. Close one of their pages.",
+                f"You are already following {MAX_STREAMS} submissions. Close one of their pages.",
                 retry_after=60,
             )
 

@@ -132,7 +132,7 @@ def parse_checksum(header: str | None) -> Checksum | None:
         raise TusError(
             400,
             "bad-checksum",
-            f"Upload-Checksum must have an algorithm ({' or '.join(CHECKSUMS)}), a space and base64.",
+            f"Upload-Checksum must be an algorithm ({' or '.join(CHECKSUMS)}), a space and the checksum in base64.",
         )
     return Checksum(algorithm, digest)
 

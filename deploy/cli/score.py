@@ -107,9 +107,7 @@ def score_files(
         else:
             open_file(reference).close()  # raises if it cannot be read
         if training is None and evidence:
-            raise Invalid(
-                "no-training-images", "The tests of the evidence need the reference images, not only their features."
-            )
+            raise Invalid("no-training-images", "The copying tests need the reference images, not only their features.")
         extractor = load(spec.identity, options=options)
         features = (
             read_reference_features(reference, spec.dimension)

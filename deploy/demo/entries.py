@@ -123,8 +123,8 @@ ENTRIES = (
         key="kernel-wide",
         team="Long Leash",
         kind="kernel-density",
-        description="Kernel density with bandwidth 1: each image is a training image under equally strong noise, but "
-        "stays visible. For reviewers to decide.",
+        description="Kernel density with bandwidth 1: each image is a training image with equally strong noise, but "
+        "still recognisable. For reviewers to decide.",
         generate=partial(kernel_density, bandwidth=1.0),
         label=None,
         expected="escapes",

@@ -22,7 +22,7 @@ def examine(installation: Installation) -> Iterator[Outcome]:
     for check in CHECKS:
         lacking = [name for name in check.needs if name in unmet]
         if lacking:
-            outcome = Outcome(check.name, "skipped", f"not checked, because of {lacking[0]}")
+            outcome = Outcome(check.name, "skipped", f'not checked: the check "{lacking[0]}" did not pass')
         else:
             outcome = run_check(check, installation)
         if lacking or outcome.state == "wrong":

@@ -30,7 +30,7 @@ def _workers(installation: Installation) -> str:
     if lonely:
         raise Fault(f"No running worker takes jobs from the queues {', '.join(lonely)}.")
     which = ", ".join(needed) if needed is ALWAYS_SERVED else "every queue"
-    return f"{len(installation.workers)} run, and together they serve {which}"
+    return f"{len(installation.workers)} are running, and together they serve {which}"
 
 
 def _versions(installation: Installation) -> str:
@@ -43,7 +43,7 @@ def _versions(installation: Installation) -> str:
     if others:
         raise Fault(f"This is version {own[0]} with migration {own[1]}; other workers differ: {', '.join(others)}.")
     if not installation.workers:
-        raise Skipped("no worker runs")
+        raise Skipped("no worker is running")
     return f"all workers run this version, {own[0]}"
 
 
@@ -70,8 +70,12 @@ def _queues(installation: Installation) -> str:
         and load.queue not in paused.queues
     ]
     if late:
-        raise Fault(f"Jobs have been due for more than {STALLED.seconds // 60} min, and none runs: {', '.join(late)}.")
-    return f"{sum(load.waiting for load in loads)} jobs wait and {sum(load.running for load in loads)} run"
+        raise Fault(
+            f"Jobs have been due for more than {STALLED.seconds // 60} min, and none is running: {', '.join(late)}."
+        )
+    return (
+        f"{sum(load.waiting for load in loads)} jobs are waiting and {sum(load.running for load in loads)} are running"
+    )
 
 
 def _failures(installation: Installation) -> str:

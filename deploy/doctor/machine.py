@@ -115,7 +115,7 @@ def _weights(installation: Installation) -> str:
 def _worker_weights(installation: Installation, folder: Path) -> str:
     scoring = [report for report in installation.workers if Queue.SCORE in report.queues]
     if not scoring:
-        raise Skipped(f"{folder} is not on this machine, and no scoring worker runs")
+        raise Skipped(f"{folder} is not on this machine, and no scoring worker is running")
     with installation.sessions() as session:
         needed = competitions.extractors_in_use(session)
     for identity in needed:
@@ -165,7 +165,8 @@ CHECKS = (
     Check(
         "open files",
         _open_files,
-        "Run `ulimit -Hn 65536` before the start; with systemd set `LimitNOFILE=65536`; with compose set `ulimits`.",
+        "Run `ulimit -Hn 65536` before you start Kennel; with systemd set `LimitNOFILE=65536`; with compose set "
+        "`ulimits`.",
     ),
     Check("secret files", _secret_files, "Run `chmod 600` on these files, or `chmod 700` on their folder."),
     Check(

@@ -30,7 +30,7 @@ def _info(installation: Installation) -> dict[str, Any]:
 
 def _single(installation: Installation) -> str:
     if _info(installation).get("cluster_enabled"):
-        raise Fault("It is in cluster mode, which does not keep queues together.")
+        raise Fault("It is in cluster mode, which splits the queues across servers.")
     return "it is a single server"
 
 

@@ -46,7 +46,8 @@ def _unreached(installation: Installation, finding: str, error: BaseException) -
     """Decide what the ``error`` means: skipped if there was no connection and this machine needs none, else a fault."""
     if _is_without_connection(error) and only_workers_run(installation.commands()):
         return Skipped(
-            f"this machine has no access to other networks, and its workers need none: check where web runs ({finding})"
+            "this machine has no access to other networks, and its workers need none: check on the web process's "
+            f"machine ({finding})"
         )
     return Fault(finding)
 
@@ -175,8 +176,8 @@ CHECKS = (
     Check(
         "proxy",
         _proxy,
-        "Set KENNEL_TRUSTED_PROXIES of the web process to the proxy's address. Let the proxy send "
-        "X-Forwarded-For and pass X-Request-ID on.",
+        "Set KENNEL_TRUSTED_PROXIES of the web process to the proxy's address. Configure the proxy to "
+        "send X-Forwarded-For and pass on X-Request-ID.",
         ["public address"],
     ),
     Check(
@@ -188,5 +189,5 @@ CHECKS = (
     Check("mail server", _mail_server, "Check KENNEL_SMTP_URL against your mail server's requirements."),
     Check("mail sender", _mail_sender, "Set KENNEL_MAIL_FROM to an address in your own domain."),
     Check("malware scanner", _malware_scanner, "Start clamd, load its signatures (freshclam), and check KENNEL_CLAMD."),
-    Check("OpenID Connect", _issuer, "Set KENNEL_OIDC_ISSUER to the issuer's name exactly as that document has it."),
+    Check("OpenID Connect", _issuer, "Set KENNEL_OIDC_ISSUER to the issuer's name exactly as in its document."),
 )

@@ -114,7 +114,7 @@ def _one_type(field: Mapping[str, Any]) -> str:
     if "enum" in field:
         return " or ".join(code(value) for value in field["enum"])
     words = {"object": "JSON", "integer": "integer", "number": "number", "boolean": "true or false"}
-    known = {"date-time": "time with its zone", "password": "text, secret", "path": "path"}
+    known = {"date-time": "time with a time zone", "password": "text, secret", "path": "path"}
     name = known.get(field.get("format", "")) or words.get(field.get("type", ""), "text")
     return ", ".join([name, *_bounds(field)])
 

@@ -124,7 +124,7 @@ class DataFolder:
         if not is_in_place:
             raise Unavailable(
                 "data-folder-moved",
-                f"The folder {self.path} was moved or removed while Kennel ran. Kennel stops so that it stores "
+                f"The folder {self.path} was moved or removed while Kennel was running. Kennel stops so that it stores "
                 "nothing outside the folder: start it again with --data and the new path.",
             )
 
@@ -146,7 +146,7 @@ def addresses_in(path: Path) -> dict[str, str]:
         addresses: dict[str, str] = json.loads((path.expanduser() / ADDRESSES).read_text())
     except OSError as error:
         raise Unavailable(
-            "no-addresses", f"{path / ADDRESSES} cannot be read ({error.strerror}): has Kennel run on this folder?"
+            "no-addresses", f"{path / ADDRESSES} cannot be read ({error.strerror}): has Kennel ever run on this folder?"
         ) from None
     return addresses
 
@@ -214,8 +214,8 @@ def _refuse_other_owners(path: Path) -> None:
         if owner not in allowed:
             raise Unavailable(
                 "data-folder-of-another",
-                f"The folder {folder} belongs to the account '{account_name(owner)}', but Kennel would use "
-                f"another account for it: change its owner with `{_build_chown_command(path)}`, or choose another "
+                f"The folder {folder} belongs to the account '{account_name(owner)}', but Kennel would access "
+                f"it as another account: change its owner with `{_build_chown_command(path)}`, or choose another "
                 "folder with --data.",
             )
 

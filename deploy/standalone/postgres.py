@@ -121,7 +121,8 @@ class Postgres:
             raise Unavailable(
                 "postgres-version",
                 f"The database in {self._cluster} was written by PostgreSQL {written_by}, but this Kennel "
-                f"contains PostgreSQL {installed}: dump it with the old Kennel and restore it into a new folder.",
+                f"contains PostgreSQL {installed}: dump it with the earlier version of Kennel and "
+                "restore it into a new folder.",
             )
         if not self._data.has_secret(ADMIN):
             raise Unavailable(
@@ -141,8 +142,8 @@ class Postgres:
             raise Unavailable(
                 "postgres-copied",
                 f"The database in {self._cluster} was copied or moved from {place} without being stopped first, "
-                "so its files can be damaged: restore a backup instead. If nothing ran during the copy, or it is "
-                f"a snapshot of the whole disk, remove {file} and start again.",
+                "so its files can be damaged: restore a backup instead. If nothing was running during the copy, or it "
+                f"is a snapshot of the whole disk, remove {file} and start again.",
             )
 
     def _initialise(self, initdb: Path) -> None:

@@ -100,7 +100,7 @@ class PreloadedProcess:
             self.process.kill()  # it has ended by itself, or does not respond
             self.process.wait()  # until all of its output is read
             lines = self.process.last_lines()
-            sentence = f"{child.name} could not be started; the last line: {lines[-1] if lines else 'none'}"
+            sentence = f"{child.name} could not be started; its last line: {lines[-1] if lines else 'none'}"
             raise Unavailable("part-failed", sentence, faults=lines)
         return ForkedPart(int(pid), stdout)
 

@@ -17,8 +17,8 @@ def find_site(distribution: str, package: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise Unavailable(
             "wheel-missing",
-            f"The package '{distribution}' is not installed: run {build_install_command()} in the folder of Kennel's "
-            "sources, or set DATABASE_URL and REDIS_URL to your own servers.",
+            f"The package '{distribution}' is not installed: run {build_install_command()} in Kennel's source "
+            "folder, or set DATABASE_URL and REDIS_URL to your own servers.",
         )
     return Path(spec.submodule_search_locations[0]).parent
 
@@ -44,6 +44,5 @@ def require_extras(*extras: str) -> None:
     if missing:
         raise Unavailable(
             "packages-missing",
-            f"Not installed: {', '.join(missing)}. Run in the folder of Kennel's sources:"
-            f" {build_install_command(*extras)}",
+            f"Not installed: {', '.join(missing)}. In Kennel's source folder, run {build_install_command(*extras)}",
         )

@@ -162,7 +162,7 @@ def require_public_url(host: str, environ: Mapping[str, str]) -> None:
     if host not in LOOPBACK and not environ.get("KENNEL_PUBLIC_URL"):
         raise Unavailable(
             "no-public-url",
-            f"On {host} others can reach the service, which speaks HTTP without TLS. Put a proxy with TLS in "
+            f"Others can reach the service at {host}, and it speaks HTTP without TLS. Put a proxy with TLS in "
             "front of it, and set KENNEL_PUBLIC_URL to its https:// address and KENNEL_TRUSTED_PROXIES to the "
             "proxy's own address. Or set KENNEL_PUBLIC_URL to http://..., which sends passwords unencrypted.",
         )

@@ -181,7 +181,7 @@ class Supervisor:
             return True
         if time.monotonic() > running.started_at + child.ready_timeout:
             part.set_outcome("failed")
-            raise self._never_ready(running, f"{child.name} was not ready in {child.ready_timeout:g} s")
+            raise self._never_ready(running, f"{child.name} was not ready within {child.ready_timeout:g} s")
         return False
 
     def _never_ready(self, running: ChildProcess, sentence: str) -> Unavailable:

@@ -113,7 +113,7 @@ def require_account_entry() -> None:
     except KeyError:
         raise Unavailable(
             "no-account-entry",
-            f"The user ID {uid} has no entry in /etc/passwd, without which PostgreSQL creates no database: add an "
+            f"The user ID {uid} has no entry in /etc/passwd, which PostgreSQL needs to create a database: add an "
             "entry, or set DATABASE_URL to your own database.",
         ) from None
 

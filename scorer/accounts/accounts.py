@@ -37,8 +37,8 @@ def keep_organizers(session: Session) -> Iterator[None]:
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         raise Conflict(
             "last-organizer",
-            f"Nobody could then decide disputes in {lost[0]}{more}. First add another organizer, or give somebody "
-            "who has not competed there the role of admin.",
+            f"Nobody could then decide disputes in {lost[0]}{more}. First add another organizer, or make "
+            "somebody who has not competed there an admin.",
         )
 
 

@@ -15,7 +15,8 @@ def _require_known_role(role: str) -> None:
     if role not in ROLES:
         raise Invalid(
             "bad-role",
-            f"{role!r} is not an account role. Choose one of {', '.join(ROLES)}. Add reviewers to competitions.",
+            f"{role!r} is not an account role. Choose one of {', '.join(ROLES)}. Reviewers are "
+            "appointed for each competition.",
         )
 
 

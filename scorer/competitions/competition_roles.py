@@ -26,7 +26,7 @@ from scorer.notifications.notices import Kind, NoticeText
 RoleName = Literal["organizer", "reviewer"]
 OFFERED = """{name} ({handle}) offers you the role of {role} in the competition "{competition}". If you accept, you \
 can see private scores and the code of all teams, and you can never enter this competition. Accept or decline the role \
-on its page."""
+on the competition's page."""
 ENDED = """{name} ({handle}) has ended your role in the competition "{competition}"."""
 
 

@@ -161,8 +161,8 @@ def add(acting: Acting, state: CompetitionState, wanted: NewShownTrack, *, weigh
     if not NAME.fullmatch(wanted.name):
         raise Invalid(
             "bad-name",
-            f"{wanted.name!r} is not a valid name. Use a lower-case letter, then at most 39 lower-case letters, digits "
-            "and underscores.",
+            f"{wanted.name!r} is not a valid name. Begin with a lower-case letter, followed by at most 39 lower-case "
+            "letters, digits and underscores.",
         )
     constants = complete_constants(find_metric(wanted.metric), wanted.constants)
     space = preparations.find_feature_space(wanted.extractor, weights)

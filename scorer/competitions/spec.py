@@ -108,7 +108,7 @@ class CompetitionSpec(BaseModel):
     daily_limit: DailyLimit = Field(
         5, description='Maximum entries per team and UTC day. "unlimited", or null in JSON, means no limit.'
     )
-    pending_limit: Integer = Field(2, ge=1, description="Maximum entries per team in progress at the same time.")
+    pending_limit: Integer = Field(2, ge=1, description="Maximum entries in progress at the same time, per team.")
     rejected_limit: Integer = Field(
         20, ge=1, description="Rejected uploads per team and UTC day after which the team must wait for the next day."
     )
@@ -120,7 +120,9 @@ class CompetitionSpec(BaseModel):
     invitation_only: Flag = Field(False, description="Whether only people invited by an organizer can enter.")
     prizes: list[Prize] = Field(default=[], max_length=100)
     medals: Medals = Medals()
-    score_decimals: Integer = Field(5, ge=1, le=10, description="Decimals that scores are rounded to before ranking.")
+    score_decimals: Integer = Field(
+        5, ge=1, le=10, description="Decimal places that scores are rounded to before ranking."
+    )
     public: TrackSpec = TrackSpec()
     private: TrackSpec = TrackSpec()
 

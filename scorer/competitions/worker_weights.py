@@ -61,7 +61,7 @@ def require_default(session: Session, kind: TrackKind) -> ExtractorSpec:
     raise Invalid(
         "extractor-not-named",
         f"Name the extractor of the {kind} track, because no running worker has the weights of the default, "
-        f"{DEFAULT_EXTRACTORS[kind]}. Installed: {', '.join(installed) or 'none, because no worker runs'}. "
+        f"{DEFAULT_EXTRACTORS[kind]}. Installed: {', '.join(installed) or 'none, because no worker is running'}. "
         f"The operator can install the defaults with {commands} (docs/how-to/weights.md).",
     )
 

@@ -89,9 +89,7 @@ def require_unused(connection: Connection) -> None:
     if connection.scalar(select(exists().select_from(Competition))):
         raise Conflict("not-empty", "The database has a competition, so it is in use. Restore into a new database.")
     if len(connection.scalars(select(Account.id).limit(2)).all()) > 1:
-        raise Conflict(
-            "not-empty", "The database has accounts of people, so it is in use. Restore into a new database."
-        )
+        raise Conflict("not-empty", "The database has user accounts, so it is in use. Restore into a new database.")
 
 
 def drop_unused_tables(connection: Connection) -> None:

@@ -45,7 +45,7 @@ def translated_device_errors() -> Iterator[None]:
         yield
     except RuntimeError as error:
         if is_out_of_memory(error):
-            raise Unavailable("no-gpu-memory", "The GPU has too little free memory for one image at a time.") from error
+            raise Unavailable("no-gpu-memory", "The GPU has too little free memory for even one image.") from error
         if is_device_error(error):
             raise DeviceLost(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}") from error
         raise

@@ -29,8 +29,8 @@ def require_exporter(endpoint: str | None) -> None:
     if endpoint is not None and find_spec("opentelemetry.exporter") is None:
         raise Unavailable(
             "no-traces",
-            "KENNEL_TRACES_ENDPOINT is set, but the packages for sending traces are missing. In the folder of Kennel's "
-            "sources, run pip install ./client '.[traces]'.",
+            "KENNEL_TRACES_ENDPOINT is set, but the packages for sending traces are missing. In Kennel's source "
+            "folder, run pip install ./client '.[traces]'.",
         )
 
 

@@ -182,7 +182,7 @@ def cancel(acting: Acting, submission_id: str) -> Submission:
     if status not in CANCELLABLE:
         began = status in {Status.SCORING, Status.SCORED}
         why = "The scoring of this entry has begun" if began else f"This entry is already {status}"
-        raise Conflict("too-late-to-cancel", f"{why}. You can only cancel an entry while it waits.", state=status)
+        raise Conflict("too-late-to-cancel", f"{why}. You can only cancel an entry while it is waiting.", state=status)
     job_queue.cancel_jobs(acting.session, acting.now, submission_ref=submission.ref)
     submissions.move_submission(
         acting.session, submission.ref, from_=status, to=Status.CANCELLED, now=acting.now, finished_at=acting.now

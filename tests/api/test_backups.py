@@ -241,7 +241,7 @@ def test_a_backup_of_earlier_tables_can_be_restored(
     migrations.upgrade(new_settings.migration_url, APP)
     with running_service(new_settings):
         pass
-    with pytest.raises(Conflict, match="has accounts of people"):
+    with pytest.raises(Conflict, match="has user accounts"):
         kennel(new_settings, "restore", folder)
     engine = sqlalchemy.create_engine(new_settings.migration_url)
     with engine.begin() as connection:

@@ -396,7 +396,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
     "workers": (lambda c: with_workers(c.installation, queues=["sweep", "uploads", "check"]), "queues score, prepare"),
     "versions": (lambda c: with_workers(c.installation, migration="0016"), "0016"),
     "sweeps": (swept, "began 3,6"),
-    "queues": (lambda c: with_rows(c.installation, job()), "none runs: check"),
+    "queues": (lambda c: with_rows(c.installation, job()), "none is running: check"),
     "failed jobs": (
         lambda c: with_rows(c.installation, job(state="failed", error="No disk.", finished_at=datetime.now(UTC))),
         "on check: No disk.",
@@ -593,7 +593,7 @@ def test_the_metrics_folder_is_read_from_the_web_process(installation: Installat
 def test_checks_of_an_absent_database_are_skipped(healthy: Installation) -> None:
     broken = replace(healthy, sessions=away(Case((None, None), healthy, None)).sessions)  # type: ignore[arg-type]
     outcomes = {outcome.name: outcome for outcome in examine(with_workers(broken))}
-    assert outcomes["clock"] == Outcome("clock", "skipped", "not checked, because of database")
+    assert outcomes["clock"] == Outcome("clock", "skipped", 'not checked: the check "database" did not pass')
     # The check of migrations is skipped, and so are the checks that need it.
     assert outcomes["rights"].state == "skipped"
     assert {name for name, outcome in outcomes.items() if outcome.state == "wrong"} == {"database"}

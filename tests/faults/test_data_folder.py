@@ -164,7 +164,7 @@ def test_parts_end_when_their_folder_is_moved(folder: Path, is_replaced: bool) -
             shutil.copytree(other, place)
         assert supervisor.run(check=data.require_in_place) == 1
         assert supervisor.failure is not None
-        assert supervisor.failure.startswith(f"The folder {place} was moved or removed while Kennel ran.")
+        assert supervisor.failure.startswith(f"The folder {place} was moved or removed while Kennel was running.")
     assert supervisor.failure in out.getvalue()
 
 
@@ -241,7 +241,7 @@ def test_data_of_another_account_is_refused_with_the_command_to_run(folder: Path
     owners = {made.relative_to(path): made.stat().st_uid for made in (path, blobs / "zips", cluster)}
     assert list(owners.values()) == [0, account().uid, account(SERVERS).uid]
     assert opened_as_ordinary_user(path) == (
-        f"The folder {cluster} belongs to the account 'kennel-db', but Kennel would use another account for it: "
+        f"The folder {cluster} belongs to the account 'kennel-db', but Kennel would access it as another account: "
         f"change its owner with `sudo chown -R nobody: '{path}'`, or choose another folder with --data.\n"
     )
 

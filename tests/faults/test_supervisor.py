@@ -189,7 +189,7 @@ def test_a_missing_program_is_reported_in_one_sentence() -> None:
 def test_a_part_that_is_never_ready_is_ended() -> None:
     out = io.StringIO()
     child = Child("api", ["/bin/sh", "-c", POLITE], ready=lambda: False, ready_timeout=0.2)
-    with Supervisor(Log(out)) as supervisor, pytest.raises(Unavailable, match=r"^api was not ready in 0.2 s"):
+    with Supervisor(Log(out)) as supervisor, pytest.raises(Unavailable, match=r"^api was not ready within 0.2 s"):
         supervisor.start(child)
     assert "down" in out.getvalue()
 

@@ -67,7 +67,7 @@ OUTPUT = {
     "start/operator.md": ("carl is now organizer.",),
     "start/gpu-server.md": (
         "units/kennel-web.service",
-        "run, and together they serve every queue",
+        "running, and together they serve every queue",
         "rehearsal is open; setup complete.",
     ),
     "how-to/run-many-processes.md": ("paused: worker gpu-1", "queue score", "competition dogs"),
@@ -77,7 +77,7 @@ OUTPUT = {
     "how-to/choose-a-threshold.md": ("with margin, previously", "with undo, previously"),
     "how-to/publish-and-release.md": ("The final board of dogs is published.", "Everybody can download it"),
     "how-to/back-up-and-restore.md": ("is valid", "is restored"),
-    "how-to/runbook.md": ("is valid", "run, and together they serve every queue"),
+    "how-to/runbook.md": ("is valid", "running, and together they serve every queue"),
 }
 """Texts in the output of each page's commands."""
 

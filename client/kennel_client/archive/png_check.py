@@ -111,7 +111,7 @@ def _refuse_header(header: bytes, size: int) -> None:
     if (width, height) != (size, size):
         raise MemberError(f"is {width}x{height}, not {size}x{size}")
     if colour not in _COLOURS or compression or filtering or interlace > 1:
-        raise MemberError("is damaged: its header has values that do not exist")
+        raise MemberError("is damaged: its header has invalid values")
     wrong_colour = _COLOURS[colour]
     if wrong_colour is not None:
         raise MemberError(wrong_colour)

@@ -189,7 +189,7 @@ def _missing_command(group: str, name: str) -> TyperCommand:
     def say() -> None:
         extras = "worker" if name in WITHOUT_A_SERVICE else "api,worker,standalone"
         raise Unreadable(
-            f"`{group} {name}` needs the server, but only the client is installed. In the folder of Kennel's sources, "
+            f"`{group} {name}` needs the server, but only the client is installed. In Kennel's source folder, "
             f"run: pip install ./client '.[{extras}]'"
         )
 

@@ -59,7 +59,7 @@ def recover_files(
     if entry is not None and (encoder is not None or latent is None):
         raise Invalid(
             "bad-plan",
-            "Comparing --entry needs a search, because only a search draws new images from the generator.",
+            "A comparison with --entry needs a search, because only a search draws new images from the generator.",
         )
     content = _bytes(generator)
     encoder_content = None if encoder is None else _bytes(encoder)

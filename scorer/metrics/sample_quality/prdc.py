@@ -59,7 +59,7 @@ class Manifold:
     def limits(self, k: int) -> Vector:
         """Squared radii, (n,), up to the k-th neighbour."""
         if not 1 <= k <= self.squares.shape[1]:
-            raise Invalid("bad-count", f"k is {k}; this manifold has 1 to {self.squares.shape[1]} neighbours.")
+            raise Invalid("bad-count", f"k is {k}; with this manifold it must be from 1 to {self.squares.shape[1]}.")
         return np.asarray(self.squares[:, k - 1])
 
 

@@ -60,7 +60,7 @@ def mann_whitney(high: Vector, low: Vector) -> MannWhitney:
         raise Invalid("too-few-images", "A sample is empty; both samples need at least one value.")
     both = np.concatenate((high, low)).astype(np.float64)
     if np.isnan(both).any():
-        raise Invalid("degenerate-distances", "A sample contains nan, which has no rank.")
+        raise Invalid("degenerate-distances", "A sample contains NaN, which has no rank.")
     n, m, total = len(low), len(high), len(both)
     wins = float(ranks(both)[:m].sum()) - m * (m + 1) / 2
     ties = np.unique(both, return_counts=True)[1].astype(np.float64)

@@ -53,7 +53,7 @@ def list_extractors(competition: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("installed", "listed"),
-    [((), "tiny@1"), (("inception_v3",), "inception_v3@1, tiny@1"), (None, "none, because no worker runs")],
+    [((), "tiny@1"), (("inception_v3",), "inception_v3@1, tiny@1"), (None, "none, because no worker is running")],
 )
 def test_an_extractor_must_be_named_unless_the_default_is_installed(
     service: Service, installed: Collection[str] | None, listed: str

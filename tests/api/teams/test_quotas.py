@@ -165,7 +165,7 @@ def test_an_entry_cannot_be_cancelled_during_scoring(service: Service) -> None:
     assert run_next(service.context, Queue.CHECK)
     claimed(service.context, Queue.SCORE)
     problem = refused(cancel(service, entry), 409, "too-late-to-cancel")
-    assert problem["title"] == "The scoring of this entry has begun. You can only cancel an entry while it waits."
+    assert problem["title"] == "The scoring of this entry has begun. You can only cancel an entry while it is waiting."
     assert limits(service, slug)["remaining_today"] == 0
 
 

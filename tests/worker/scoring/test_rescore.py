@@ -346,8 +346,8 @@ def test_a_service_that_does_not_run_is_one_sentence(
     status, _, err = run(monkeypatch, capsys, "rescore", "an-id", "--data", tmp_path)
     assert status == 1
     assert err.startswith("The database cannot be used: ")
-    assert "with --data, check that `kennel up` runs there." in err
+    assert "with --data, check that `kennel up` is running there." in err
     assert err.count("\n") == 1
     status, _, err = run(monkeypatch, capsys, "rescore", "an-id", "--data", tmp_path / "nothing")
     assert status == 1
-    assert "has Kennel run on this folder?" in err
+    assert "has Kennel ever run on this folder?" in err

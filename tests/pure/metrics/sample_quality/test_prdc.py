@@ -157,7 +157,7 @@ def test_order_shift_scale_and_rotation_do_not_matter() -> None:
 def test_a_manifold_also_has_its_nearer_neighbours() -> None:
     reference = spread_out(13, 50, 5)
     np.testing.assert_array_equal(manifold_of(reference, 7).limits(2), manifold_of(reference, 2).limits(2))
-    with pytest.raises(Invalid, match="k is 5; this manifold has 1 to 4 neighbours"):
+    with pytest.raises(Invalid, match="k is 5; with this manifold it must be from 1 to 4"):
         manifold_of(reference, 4).limits(5)
 
 
