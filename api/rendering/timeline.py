@@ -48,7 +48,7 @@ def _review(state: CompetitionState) -> TimelineStep:
     closes_at = competition.closes_at
     if closes_at is None or state.published:
         return TimelineStep(Phase.REVIEW, "Review", words, closes_at)
-    dates = (("Teams can appeal until", closes_at + timedelta(competition.review_days)),)
+    dates = (("Rebuttals are accepted until", closes_at + timedelta(competition.review_days)),)
     return TimelineStep(Phase.REVIEW, "Review", words, closes_at, dates=dates)
 
 

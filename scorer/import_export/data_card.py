@@ -43,7 +43,7 @@ KIND_NAMES = {
 PSEUDONYMS = """## Pseudonyms
 
 Teams, entries and reviewers have pseudonyms, which are the same in all tables. They are HMAC-SHA256 values with a
-secret key. Names, addresses, notes, reasons and file names are left out. A team that was on a public
+key that is never published. Names, addresses, notes, reasons and file names are left out. A team that was on a public
 board can still be identified from the score that the board showed. The pseudonyms keep names out of the data; they do
 not make anybody anonymous."""
 

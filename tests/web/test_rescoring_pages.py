@@ -51,7 +51,7 @@ def test_a_threshold_that_is_no_distance_is_refused(service: Service, slug: str,
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"decision": "pause", "reason": " "}, "Give a reason"),
+        ({"decision": "pause", "reason": " "}, "Enter a reason. It is shown in the history."),
         ({"decision": "delete", "reason": "No."}, "Choose what to do with the campaign."),
         ({"reason": "No."}, "Choose what to do with the campaign."),
         ({"decision": "switch", "reason": "Now.", "tau": "much"}, "much"),
@@ -74,7 +74,7 @@ def test_a_campaign_needs_a_reason(service: Service, slug: str) -> None:
     enter(service, "organizer")
     here = f"/competitions/{slug}/rescoring"
     answer = press(service, read(service, here), here, 422, track="private", reason=" ")
-    assert "Give a reason" in answer.text
+    assert "Enter a reason. It is shown in the history." in answer.text
     assert campaign_acts(service) == []
 
 

@@ -108,7 +108,7 @@ def in_review(walk: Walk) -> None:
     assert read_problem(walk.rebut("bob")) == (409, "nothing-to-rebut"), "the private penalty is hidden"
     assert read_problem(walk.private_board("bob")) == (403, "not-published")
     assert 'aria-current="step"' in walk.page()
-    assert "Teams can appeal until" in walk.page()
+    assert "Rebuttals are accepted until" in walk.page()
     assert "Teams had time to appeal against the provisional board: 1 open" in walk.open_points()
     before_provisional = walk.open_points(final=False)
     assert "The time for rebuttals has ended: 1 open" in before_provisional
@@ -120,7 +120,7 @@ def in_the_provisional_phase(walk: Walk) -> None:
     assert (view["phase"], len(view["tracks"])) == ("provisional", 2)
     assert ranks(walk.private_board().json()) == ["Eve", "Ada", "Bob"]
     assert "This board is provisional" in walk.page("?track=private")
-    assert "Teams can appeal until" not in walk.page(), "the appeals of the review phase have ended"
+    assert "Rebuttals are accepted until" not in walk.page(), "the appeals of the review phase have ended"
     assert read_problem(walk.publish(published=True, final=False, override="-")) == (409, "no-change")
     for who in ("ada", "bob"):
         assert walk.rebut(who).json()["track"] == "private"

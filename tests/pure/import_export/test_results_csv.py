@@ -61,7 +61,7 @@ def test_faults_name_line_and_column() -> None:
     ]
     error = refused("\n".join([HEADER, *rows]))
     assert error.slug == "bad-rows"
-    assert error.message == "9 cells of the table are invalid."
+    assert error.message == "9 cells of the table are invalid. Nothing was imported."
     assert list(error.faults) == [
         "line 2, FID_public: 'abc' is not a number",
         "line 3, submission_id: '1' is already in line 2",

@@ -14,7 +14,7 @@ def test_an_organizer_offers_a_role_and_a_person_declines(service: Service) -> N
     enter(service, "organizer")
     wrong = answer_to(service, people, f"{people}#ask", handle="nobody", role="reviewer")
     assert (wrong.status_code, parse_html(wrong.text).one("input", id="handle").attributes["value"]) == (404, "nobody")
-    assert "no account" in parse_html(wrong.text).one(role="alert").text
+    assert "No account has the handle 'nobody'." in parse_html(wrong.text).one(role="alert").text
     assert answer_to(service, people, f"{people}#ask", handle="bob").status_code == 422
     assert answer_to(service, people, f"{people}#ask", handle="bob", role="reviewer").status_code == 303
     assert "bob Bob reviewer offered" in read(service, people).one("ul", class_="items").text

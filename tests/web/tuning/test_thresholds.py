@@ -87,7 +87,7 @@ def test_the_tuning_page_reports_errors_and_overwrites_nothing(service: Service)
         assert answer.status_code == 422, answer.text
         return parse_html(answer.text)
 
-    assert "Give a reason." in post(here).one(id="problem").text
+    assert "Enter a reason. It is shown in the history." in post(here).one(id="problem").text
     assert "is not a number" in post(here, reason="x", method="manual", tau="0,3").one(id="problem").text
     refused = post(here, reason="typed", method="nonsense")
     assert "no method" in refused.one(id="problem").text
