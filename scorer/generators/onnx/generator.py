@@ -47,7 +47,7 @@ def read_generator(
     size: int = 1,
     limits: GeneratorLimits = DEFAULT_LIMITS,
 ) -> Generator:
-    """The generator in an ONNX file, ready to run. It makes square images of at least ``size``, in colour or grey.
+    """The generator in an ONNX file, ready to run. It produces square images of at least ``size``, in colour or grey.
 
     Refusals come before anything is computed. The exceptions need a few images: whether a search can follow their
     gradient, and their range. Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.parsing.parse_graph` and
@@ -97,7 +97,7 @@ def _fixed(dimension: int, problem: str) -> Invalid:
 
 
 def _probe_images(generator: Generator, latent: Latent) -> Tensor:
-    """A few images as the file makes them. Raises ``Invalid`` unless they and their gradient are finite and they depend
+    """A few of the generated images. Raises ``Invalid`` unless they and their gradient are finite and they depend
     on the latent."""
     points = latent.draw(PROBE_LATENTS, seed=0).requires_grad_()
     with torch.enable_grad():

@@ -42,7 +42,7 @@ class AuditPlan:
     stability: int = 0
     """Generated images that are also searched from the same number of starts (the paper's appendix C)."""
     batch: int = 64
-    """Images that the generator makes at a time."""
+    """Images that the generator produces at a time."""
     region: Region | None = None
     """Top, left, bottom, right as shares of the image. Only this region is compared (local overfitting)."""
     seed: int = 0

@@ -93,7 +93,7 @@ def require_images(generator: GeneratorFunction, latent: Latent, size: int, *, s
     if float((together[:1] - alone).abs().max()) > MAX_ROW_DIFFERENCE:
         raise Invalid(
             "rows-depend",
-            "An image changes with the other images in its batch. Export the generator in evaluation mode"
+            "An image depends on the other images in its batch. Export the generator in evaluation mode"
             " (`model.eval()`), so batch normalisation uses its running statistics.",
         )
 
