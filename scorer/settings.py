@@ -382,7 +382,7 @@ class Settings(LogSettings):
     sign_up: Literal["open", "invitation"] = "open"
     """Who may create an account: everybody, or only people invited by an organizer."""
     require_confirmed_address: bool = False
-    """Whether an account needs a confirmed mail address to submit entries. Benchmark entries don't need one."""
+    """Whether an account needs a confirmed email address to submit entries. Benchmark entries don't need one."""
     require_second_factor: Literal["nobody", "admins", "organizers", "everybody"] = "nobody"
     """Roles that must set up a second factor before they can use the service, including with API tokens.
     ``organizers`` includes admins."""

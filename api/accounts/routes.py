@@ -43,7 +43,7 @@ router = ApiRouter(tags=["accounts"])
 
 @router.post("/accounts", status_code=201)
 def sign_up(body: SignUp, actions: AppSignInActions) -> AccountView:
-    """Sign up. To confirm your mail address, open the link that Kennel sends to it."""
+    """Sign up. To confirm your email address, open the link that Kennel sends to it."""
     wanted = Application(**body.model_dump(exclude={"password"}))
     return AccountView.model_validate(actions.sign_up(wanted, body.password.get_secret_value()))
 
@@ -102,15 +102,15 @@ def change_password(body: PasswordChange, actions: AppSignInActions, viewer: Sig
 
 @router.put("/me/email", status_code=202)
 def change_email(body: EmailChange, actions: AppSignInActions, viewer: SignedIn) -> dict[str, str]:
-    """Change your mail address. Kennel mails a link to the new address, and the change takes effect when you open it.
+    """Change your email address. Kennel mails a link to the new address, and the change takes effect when you open it.
     Your current address gets a notice."""
     actions.ask_confirmation(viewer, body.email, body.password.get_secret_value())
-    return {"title": "Link sent. Check your mail."}
+    return {"title": "Link sent. Check your email."}
 
 
 @router.post("/email-confirmations", status_code=204)
 def confirm(body: EmailConfirmation, actions: AppSignInActions) -> None:
-    """Confirm a mail address with the link that was sent to it."""
+    """Confirm an email address with the link that was sent to it."""
     actions.confirm(body.link)
 
 
@@ -118,7 +118,7 @@ def confirm(body: EmailConfirmation, actions: AppSignInActions) -> None:
 def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
     """Request a password reset link by mail. The response is the same for unknown addresses."""
     actions.ask_reset(body.email)
-    return {"title": "If an account has this address, Kennel has sent a mail to it."}
+    return {"title": "If an account has this address, Kennel has sent an email to it."}
 
 
 @router.post("/password-resets/completion", status_code=204)

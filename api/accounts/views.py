@@ -76,7 +76,7 @@ class PasswordReset(NewPassword):
 
 
 class EmailConfirmation(Request):
-    """The confirmation of a mail address with the link that was sent to it."""
+    """The confirmation of an email address with the link that was sent to it."""
 
     link: str = Field(max_length=MAX_LINK_LENGTH, description="The secret of the link: the part after `#`.")
 
@@ -84,7 +84,7 @@ class EmailConfirmation(Request):
 class SignIn(Request):
     """A login and its password."""
 
-    login: str = Field(max_length=MAX_EMAIL_LENGTH, description="Handle or mail address.")
+    login: str = Field(max_length=MAX_EMAIL_LENGTH, description="Handle or email address.")
     password: SecretStr = Field(max_length=4 * MAX_PASSWORD_LENGTH)
 
 
@@ -112,7 +112,7 @@ class PasswordProof(Request):
 
 
 class EmailChange(PasswordProof):
-    """A new mail address."""
+    """A new email address."""
 
     email: str = Field(max_length=MAX_EMAIL_LENGTH)
 
@@ -124,7 +124,7 @@ class AccountDeletion(PasswordProof):
 
 
 class EmailRequest(Request):
-    """A mail address."""
+    """An email address."""
 
     email: str = Field(max_length=MAX_EMAIL_LENGTH)
 
@@ -132,7 +132,7 @@ class EmailRequest(Request):
 class NewInvitation(Request):
     """An invitation to sign up."""
 
-    email: str | None = Field(None, max_length=MAX_EMAIL_LENGTH, description="The mail address to send the link to.")
+    email: str | None = Field(None, max_length=MAX_EMAIL_LENGTH, description="The email address to send the link to.")
 
 
 class InvitationView(BaseModel):

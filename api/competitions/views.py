@@ -119,7 +119,7 @@ class NewAllowlistEntries(Request):
     who: list[HandleOrEmail] = Field(
         min_length=1,
         max_length=1000,
-        description="Handles or mail addresses. An address invites the account that confirms it, now or later.",
+        description="Handles or email addresses. An address invites the account that confirms it, now or later.",
         examples=[["ada", "bob@example.org"]],
     )
 
@@ -149,7 +149,7 @@ class RolePage(Page):
 class AllowlistEntryView(BaseModel):
     """A person who may enter."""
 
-    who: str = Field(description="The handle or mail address of the invitation.")
+    who: str = Field(description="The handle or email address of the invitation.")
     invited_by: str
     invited_at: datetime
 

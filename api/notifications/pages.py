@@ -22,7 +22,7 @@ router = Router(include_in_schema=False)
 PAGE_SIZE = 50
 CHANNELS_PATH = "/account/notices"
 DONE_MESSAGES = {
-    "mails": "Mail settings saved.",
+    "mails": "Email settings saved.",
     "removed": "Webhook removed.",
     "ping": "Test notice sent. Reload this page in 30 s to see the result.",
 }

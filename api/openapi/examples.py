@@ -101,7 +101,7 @@ TEXTS: Final[Mapping[tuple[str, str], tuple[str, object]]] = {
     ("path", "threshold_id"): ("The number of the threshold.", 1),
     ("path", "rebuttal_id"): ("The number of the rebuttal.", 1),
     ("path", "role"): ("The role of the reference set.", "train"),
-    ("path", "who"): ("The handle or mail address of the invited person.", "ada"),
+    ("path", "who"): ("The handle or email address of the invited person.", "ada"),
     ("path", "name"): ("The name of the file or list.", "train.zip"),
     ("path", "kind"): ("The kind of track.", "public"),
     ("path", "group"): ("The group of images.", "train"),

@@ -15,18 +15,18 @@ class QuotaMessage:
 
 
 def describe_quota(quota: Quota) -> QuotaMessage:
-    """How many entries are left today, and when the quota resets: ``3 of 5 entries left today, resets to 5 at``."""
+    """How many entries are left today, and the next reset: ``3 of 5 entries left today; the quota resets at``."""
     limits, left = quota.limits, quota.remaining
     usage = "No daily limit" if left is None else f"{left} of {limits.daily_limit} entries left today"
     match quota.refusal:
         case None if left is None or left == limits.daily_limit:
             return QuotaMessage(usage)
         case None:
-            return QuotaMessage(f"{usage}, resets to {limits.daily_limit} at", quota.resets_at)
+            return QuotaMessage(f"{usage}; the quota resets at", quota.resets_at)
         case Refusal.PENDING:
             return QuotaMessage(f"{usage}; {quota.usage.pending} in progress (the limit)")
         case Refusal.REJECTED:
             usage = f"{quota.usage.rejected} rejected uploads today (the limit)"
     if quota.next_entry_at is None:
         return QuotaMessage(f"{usage}, and no more entries before the deadline")
-    return QuotaMessage(f"{usage}, next entry at", quota.next_entry_at)
+    return QuotaMessage(f"{usage}; you can submit again at", quota.next_entry_at)

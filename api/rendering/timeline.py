@@ -43,7 +43,7 @@ def _review(state: CompetitionState) -> TimelineStep:
     words = (
         "Organizers and reviewers review entries. A team can appeal once against a disqualification, and once against"
         f" an entry's penalty on the public board. Teams can appeal for {days} after the deadline, or until a board is"
-        " published."
+        " published, whichever comes first."
     )
     closes_at = competition.closes_at
     if closes_at is None or state.published:
@@ -56,8 +56,8 @@ def _provisional(state: CompetitionState) -> TimelineStep:
     days = counted(state.competition.appeal_days, "day")
     words = (
         "The provisional board is published and may still change. A team can appeal once against a disqualification,"
-        f" and once against an entry's penalty on this board, within {days}. If a decision comes later, the {days}"
-        " start with the decision."
+        f" and once against an entry's penalty on this board, within {days}. If a decision comes later, the period"
+        " starts from that decision."
     )
     act = newest_provisional(state)
     if act is None or not state.published:

@@ -74,7 +74,7 @@ class Allowlist(Methods[Api]):
 
     @Method
     def invite(self, slug: str, who: Sequence[str]) -> Operation[list[answers.AllowlistEntryView]]:
-        """Invite people by handle or mail address; returns everybody who is invited."""
+        """Invite people by handle or email address; returns everybody who is invited."""
         path = build_path("competitions", slug, "allowlist")
         yield from call("POST", path, json={"who": list(who)})
         return (yield from all_pages(path, "allowlist"))
@@ -559,7 +559,7 @@ class Roles(Methods[Api]):
 
     @calls("PUT /competitions/{slug}/role")
     def accept(self, slug: str) -> answers.RoleView:
-        """Accept the role offered to you. You can then never enter that competition."""
+        """Accept the role offered to you. After that, you can never enter it."""
 
     @calls("DELETE /competitions/{slug}/role")
     def decline(self, slug: str) -> None:

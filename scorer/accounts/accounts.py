@@ -1,4 +1,4 @@
-"""Accounts: creating them, checking names and mail addresses, changing roles and passwords.
+"""Accounts: creating them, checking names and email addresses, changing roles and passwords.
 
 No action may leave a competition without an organizer, who decides disputes.
 """
@@ -121,15 +121,15 @@ def require_free_name(session: Session, name: str) -> None:
 
 
 def require_email(email: str) -> str:
-    """Return the mail address without surrounding spaces; ``Invalid`` if it is not one."""
+    """Return the email address without surrounding spaces; ``Invalid`` if it is not one."""
     email = email.strip()
     if not is_email(email):
-        raise Invalid("bad-email", f"{email!r} is not a valid mail address. Use ASCII characters only.")
+        raise Invalid("bad-email", f"{email!r} is not a valid email address. Use ASCII characters only.")
     return email
 
 
 def is_email(text: str) -> bool:
-    """Whether this can be a mail address, in ASCII.
+    """Whether this can be an email address, in ASCII.
 
     Lower-casing rules for other letters differ, so two people could seem to have the same address.
     """

@@ -17,7 +17,7 @@ from scorer.db.tables import Account, Identity
 from scorer.errors import Forbidden
 
 LINKED = """Somebody has signed in to your Kennel account {handle} with OpenID Connect for the first time.
-The issuer has verified that this mail address is theirs.
+The issuer has verified that this email address is theirs.
 
 If this was not you, write to the organizers.
 """
@@ -52,7 +52,7 @@ def is_issuer(named: str, issuer: str) -> bool:
 def account_for(session: Session, person: OidcIdentity, *, mode: Mode, now: datetime) -> Account:
     """Return the account of an authenticated person, or create one.
 
-    The account linked to this identity comes first, then the account with the same verified mail address.
+    The account linked to this identity comes first, then the account with the same verified email address.
     ``Forbidden`` if neither exists and accounts need an invitation.
     """
     lock_names(session)

@@ -26,7 +26,7 @@ _hashing_slots = BoundedSemaphore(MAX_CONCURRENT_HASHES)
 
 
 def require_good(password: str, *, handle: str = "", email: str = "") -> None:
-    """``Invalid`` for a password that is too short, too long or easy to guess, also from handle and mail address."""
+    """``Invalid`` for a password that is too short, too long or easy to guess, also from handle and email address."""
     text = _normalised(password)
     if not MIN_PASSWORD_LENGTH <= len(text) <= MAX_PASSWORD_LENGTH:
         raise Invalid(

@@ -50,7 +50,7 @@ class Attempt:
 
 
 def load_attempt(session: Session, login: str, browser: Browser, *, now: datetime) -> Attempt:
-    """Look up the account of an attempt to sign in with a handle or mail address."""
+    """Look up the account of an attempt to sign in with a handle or email address."""
     account = accounts.account_by_login(session, login)
     if account is None:
         return Attempt(None, None, known_device=False)

@@ -1,4 +1,4 @@
-"""Sign-up: creates an account without a mail address. The link mailed to the address confirms it.
+"""Sign-up: creates an account without an email address. The link mailed to the address confirms it.
 
 Signing up with another person's address reveals nothing: the account has no address, and the owner of the address gets
 a mail.
@@ -22,7 +22,7 @@ Mode = Literal["open", "invitation"]
 # Anybody can send this mail to any address, so it contains no free text of the sender.
 CONFIRM = """Hello {handle},
 
-Please confirm your mail address by opening this link:
+Please confirm your email address by opening this link:
 
 {site}/confirm#{secret}
 
@@ -31,7 +31,7 @@ mail.
 """
 KNOWN = """Hello {name},
 
-Somebody entered your mail address for the Kennel account {other}. The address already belongs to your account
+Somebody entered your email address for the Kennel account {other}. The address already belongs to your account
 {handle}, so nothing has changed. If this was you and you have forgotten your password, set a new one here:
 
 {site}/reset
@@ -76,12 +76,12 @@ def sign_up(
     return account
 
 
-CHANGE_ASKED = """Somebody, probably you, asked to change the mail address of your Kennel account {handle}. To confirm
+CHANGE_ASKED = """Somebody, probably you, asked to change the email address of your Kennel account {handle}. To confirm
 the change, open the link that Kennel has sent to the new address. The link works for three days.
 
 If this was not you, change your password now. This invalidates the link.
 """
-CHANGED = """The mail address of your Kennel account {handle} has changed. This is the last mail to this address.
+CHANGED = """The email address of your Kennel account {handle} has changed. This is the last mail to this address.
 
 If this was not you, write to the organizers.
 """
@@ -95,7 +95,7 @@ def ask_confirmation(session: Session, account: Account, email: str, *, secret: 
     if owner is None or owner.id == account.id:
         body = CONFIRM.format(handle=account.handle, site=site, secret=secret)
         expires_at = now + one_time_links.LINK_LIFETIMES["confirmation"]
-        outbox.queue_mail(session, email, "Confirm your mail address", body=body, now=now, expires_at=expires_at)
+        outbox.queue_mail(session, email, "Confirm your email address", body=body, now=now, expires_at=expires_at)
         if account.email is not None and account.email != email:
             accounts.notify_owner(session, account, CHANGE_ASKED, now=now)
     else:

@@ -1,6 +1,6 @@
 """The allowlist: the people who may enter a competition by invitation.
 
-Organizers invite by handle or mail address. An address means the account that has confirmed it, now or later, so
+Organizers invite by handle or email address. An address means the account that has confirmed it, now or later, so
 organizers do not learn which account has the address.
 """
 
@@ -27,7 +27,7 @@ MAILED = """Hello,
 
 {site}/competitions/{slug}
 
-If you have no account yet, create one within two weeks and confirm this mail address. The invitation is only for this
+If you have no account yet, create one within two weeks and confirm this email address. The invitation is only for this
 address. Create an account:
 
 {site}/signup#{secret}
@@ -37,7 +37,7 @@ address. Create an account:
 def invite_people(
     acting: Acting, state: CompetitionState, wanted: Sequence[str], *, new_secret: Callable[[], str], site: str
 ) -> None:
-    """Add people (handles or mail addresses) to the allowlist and notify the new ones.
+    """Add people (handles or email addresses) to the allowlist and notify the new ones.
 
     ``Invalid``, without adding anybody, if a handle is unknown or an address malformed.
     """
@@ -105,7 +105,7 @@ def _read(acting: Acting, competition: Competition, wanted: Sequence[str]) -> li
             "no-such-people", "Nobody was invited, because some handles or addresses are wrong.", faults=faults
         )
     if not entries:
-        raise Invalid("nobody", "Enter at least one handle or mail address.")
+        raise Invalid("nobody", "Enter at least one handle or email address.")
     return entries
 
 

@@ -76,7 +76,7 @@ def offer(acting: Acting, state: CompetitionState, handle: str, *, role: RoleNam
     acting.session.add(offered)
     acting.session.flush()
     _record(acting, "role.offered", competition, account=account, role=role)
-    subject = f"You are offered the role of {role} in {competition.title}"
+    subject = f"You have been offered the role of {role} in {competition.title}"
     _notify(acting, account, competition, subject=subject, text=OFFERED.replace("{role}", role))
     return offered
 

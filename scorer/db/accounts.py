@@ -35,11 +35,11 @@ from scorer.db.tables import (
 )
 
 NAMES_LOCK = 0x6B6E6E6C
-"""The first key of the two-key advisory lock that guards unique handles, names and mail addresses."""
+"""The first key of the two-key advisory lock that guards unique handles, names and email addresses."""
 
 
 def lock_names(session: Session) -> None:
-    """Let only one transaction at a time assign handles, names and mail addresses."""
+    """Let only one transaction at a time assign handles, names and email addresses."""
     session.execute(select(func.pg_advisory_xact_lock(NAMES_LOCK, 0), func.pg_current_xact_id()))
 
 
@@ -50,14 +50,14 @@ def account_by_handle(session: Session, handle: str) -> Account | None:
 
 
 def account_by_email(session: Session, email: str) -> Account | None:
-    """The account with this confirmed mail address, ignoring case. Outside ASCII, PostgreSQL and Python can disagree
+    """The account with this confirmed email address, ignoring case. Outside ASCII, PostgreSQL and Python can disagree
     about lower case; these addresses count as different."""
     account = session.scalars(select(Account).where(func.lower(Account.email) == func.lower(email))).one_or_none()
     return account if account is not None and (account.email or "").lower() == email.lower() else None
 
 
 def account_by_login(session: Session, login: str) -> Account | None:
-    """An account by its handle or its mail address, which never clash: no handle has an ``@``."""
+    """An account by its handle or its email address, which never clash: no handle has an ``@``."""
     return account_by_email(session, login) if "@" in login else account_by_handle(session, login)
 
 

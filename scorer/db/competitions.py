@@ -179,7 +179,7 @@ def list_allowlist(
 
 
 def invited_to(session: Session, ids: Collection[int], account: Account) -> set[int]:
-    """The competitions with a person on their allowlist, by account or confirmed mail address."""
+    """The competitions with a person on their allowlist, by account or confirmed email address."""
     by_email = AllowlistEntry.email == func.lower(account.email) if account.email is not None else false()
     person = AllowlistEntry.competition_id.in_(ids) & ((AllowlistEntry.account_id == account.id) | by_email)
     newest = _newest(person).subquery("newest")
@@ -187,7 +187,7 @@ def invited_to(session: Session, ids: Collection[int], account: Account) -> set[
 
 
 def _newest(condition: ColumnElement[bool]) -> Select[int, int, bool]:
-    """The newest row of each account and each mail address in each competition."""
+    """The newest row of each account and each email address in each competition."""
     who = (AllowlistEntry.competition_id, AllowlistEntry.account_id, AllowlistEntry.email)
     return (
         select(AllowlistEntry.id, AllowlistEntry.competition_id, AllowlistEntry.invited)

@@ -27,11 +27,11 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration in its largest sensible unit, rounded down: ``3 hours``. Less than a minute is ``a moment``."""
+    """A duration in its largest sensible unit, rounded down: ``3 hours``. Shorter ones are ``less than a minute``."""
     for min_seconds, unit, name in SPANS:
         if seconds >= min_seconds:
             return counted(int(seconds // unit), name)
-    return "a moment"
+    return "less than a minute"
 
 
 def before_or_after(seconds: float) -> str:

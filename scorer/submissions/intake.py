@@ -76,7 +76,7 @@ def _require_address(account: Account, limits: UploadLimits) -> None:
     if limits.confirmed_address and account.email is None:
         raise Forbidden(
             "address-not-confirmed",
-            "Your account has no confirmed mail address. Open the link in the mail that you got, or request a new one "
+            "Your account has no confirmed email address. Open the link in the mail that you got, or request a new one "
             "on the page /account.",
         )
 

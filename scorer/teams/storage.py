@@ -27,7 +27,7 @@ SHARE = 4
 @dataclass(frozen=True)
 class UploadLimits:
     """The operator's limits: bytes of a zip, of a team and of a competition (None: no limit), and whether participants
-    need a confirmed mail address."""
+    need a confirmed email address."""
 
     zip: int
     team: int | None

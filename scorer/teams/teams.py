@@ -95,7 +95,7 @@ def require_before_deadline(state: CompetitionState, now: datetime) -> None:
     if deadline is not None and not is_changeable(state, now):
         raise Conflict(
             "merge-deadline",
-            f"The team merge deadline was {deadline:%Y-%m-%d %H:%M} UTC. Team members can no longer change.",
+            f"The team merge deadline was {deadline:%Y-%m-%d %H:%M} UTC. Nobody can join or leave a team any more.",
         )
 
 

@@ -72,7 +72,7 @@ def in_a_crash() -> None:
 
 @leaky.get("/leak/mail")
 def of_a_person(session: DbSession, viewer: CurrentViewer) -> list[str | None]:
-    """The mail addresses of all accounts."""
+    """The email addresses of all accounts."""
     return list(session.scalars(select(Account.email)))
 
 

@@ -73,7 +73,7 @@ def _fill_in_tenant(issuer: str, claims: Mapping[str, Any]) -> str:
 
 
 def parse_identity(claims: Mapping[str, Any], issuer: str) -> OidcIdentity:
-    """The identity in valid claims. The mail address counts only with ``email_verified``, which some issuers send as
+    """The identity in valid claims. The email address counts only with ``email_verified``, which some issuers send as
     text. It never counts for an ``issuer`` with many tenants: each tenant can write any address."""
 
     def claim(name: str) -> str:

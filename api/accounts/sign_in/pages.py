@@ -138,8 +138,8 @@ def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentView
     values = {"email": text(fields, "email")}
     with refusal_on(render_page, "accounts/sign_in/forgotten_password.html", viewer=viewer, given=values):
         actions.ask_reset(values["email"])
-    message = "If an account has this address, Kennel has sent a mail to it. The link in the mail works for one hour."
-    return render_page("rendering/message.html", viewer=viewer, title="Check your mail", message=message, way=None)
+    message = "If an account has this address, Kennel has sent an email to it. The link works for one hour."
+    return render_page("rendering/message.html", viewer=viewer, title="Check your email", message=message, way=None)
 
 
 @router.api_route("/new-password", methods=["GET", "HEAD"])
@@ -168,7 +168,7 @@ def confirm(request: Request, fields: FormFields, actions: AppSignInActions, vie
     values = {"link": text(fields, "link").strip()}
     with refusal_on(render_page, "accounts/sign_in/confirm_address.html", viewer=viewer, given=values):
         account = actions.confirm(values["link"])
-    message = f"{account.email} is now the mail address of {account.handle}."
+    message = f"{account.email} is now the email address of {account.handle}."
     onward = remembered_path(request)
     way = (onward, "Continue") if onward else (HOME, "All competitions")
     response = render_page("rendering/message.html", viewer=viewer, title="Address confirmed", message=message, way=way)

@@ -1,4 +1,4 @@
-"""Signing up and in, passwords and mail addresses with their rate limits, for the API and the pages.
+"""Signing up and in, passwords and email addresses with their rate limits, for the API and the pages.
 
 Hashing a password is slow on purpose, so it happens outside transactions.
 """
@@ -73,7 +73,7 @@ class SignInActions:
             if not attempt.known_device:
                 with suppress(TooMany):  # this attempt was within the limit
                     self.rates.hit("sign-in-account", who)
-            title = "Wrong handle, mail address or password. Try again, or reset your password."
+            title = "Wrong handle, email address or password. Try again, or reset your password."
             raise Unauthenticated("wrong-login", title)
         self.rates.reset("sign-in", browser, who)
         return cookies
@@ -130,7 +130,7 @@ class SignInActions:
         return replace(cookies, awaits_second_factor=opened.awaits_second_factor)
 
     def sign_up(self, wanted: Application, password: str) -> Account:
-        """Create a participant. The result does not reveal whether the mail address is already known."""
+        """Create a participant. The result does not reveal whether the email address is already known."""
         self.rates.hit("sign-up", self.rate_limit_key)
         self._count_mail(wanted.email)
         password_hash = password_hashing.new_password_hash(password, handle=wanted.handle, email=wanted.email)

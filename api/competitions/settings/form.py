@@ -76,9 +76,9 @@ PARTS: Mapping[str, Sequence[Declared]] = {
     ),
     "Ranking and prizes": (
         ("final_picks", "Final picks per team", "number"),
-        ("medals.gold", "Last place with gold", "number"),
-        ("medals.silver", "Last place with silver", "number"),
-        ("medals.bronze", "Last place with bronze", "number"),
+        ("medals.gold", "Last rank with gold", "number"),
+        ("medals.silver", "Last rank with silver", "number"),
+        ("medals.bronze", "Last rank with bronze", "number"),
         ("prizes", "Prizes", "prizes"),
     ),
     "Images and scoring": (

@@ -60,12 +60,16 @@ def _number(value: float | None, decimals: int = 3) -> str:
     return "not defined" if value is None else f"{value:,.{decimals}f}"
 
 
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
 def _distances(figure: Figure) -> str:
     statistics = figure.summary.statistics
     parts = [f"{_entries(figure)} by the mean distance from their images to the nearest reference images."]
     if figure.tau is not None:
         below = int(np.count_nonzero(figure.column("distance") < figure.tau))
-        parts.append(f"{below:,} are below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
+        parts.append(f"{below:,} {'is' if below == 1 else 'are'} below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
     if statistics.get("auc") is not None:
         parts.append(
             f"A memorising entry is closer than a legitimate one with probability {statistics['auc']:.5f} (AUC);"
@@ -93,8 +97,9 @@ def _fid_correlations(figure: Figure, other: str) -> str:
 
 def _shown_track(figure: Figure) -> str:
     statistics = figure.summary.statistics
-    metric = f"{statistics['metric']} of {statistics['extractor']}, {statistics['better']} is better"
-    missing = f" {statistics['missing']:,} more have no value for this metric." if statistics["missing"] else ""
+    metric = f"{statistics['metric']} with {statistics['extractor']}, {statistics['better']} is better"
+    lacking = statistics["missing"]
+    missing = f" {lacking:,} more {_have(lacking)} no value for this metric." if lacking else ""
     return f"{figure.shown}: {metric}. {_fid_correlations(figure, figure.shown or '')}{missing}"
 
 
@@ -120,8 +125,9 @@ def _shake_up(figure: Figure) -> str:
     statistics = figure.summary.statistics
     return (
         f"{counted(statistics['count'], 'team')} with a rank on both boards moved"
-        f" {_number(statistics['mean_move'], 2)} ranks on average. {statistics['medals_in_common']:,} of them have a"
-        " medal rank on both. Teams above the line did worse on the final board."
+        f" {_number(statistics['mean_move'], 2)} ranks on average. {statistics['medals_in_common']:,} of them"
+        f" {_have(statistics['medals_in_common'])} a medal rank on both. Teams above the line did worse on the"
+        " final board."
     )
 
 

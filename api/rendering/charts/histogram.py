@@ -91,9 +91,9 @@ def _described(counts: Sequence[int], edges: Sequence[float], mean: float, *, ta
     threshold = "there is no threshold" if tau is None else f"tau is {tau:.{DISTANCE_DECIMALS}f}"
     return (
         f"{sum(counts):,} images by their distance to the nearest reference image, from 0 to {edges[-1]:.3f}."
-        f" Most common are distances from {edges[fullest]:.3f} to {edges[fullest + 1]:.3f}"
-        f" ({counts[fullest]:,} images). Their mean, the memorization distance, is {mean:.{DISTANCE_DECIMALS}f};"
-        f" {threshold}."
+        f" The most common distances are from {edges[fullest]:.3f} to {edges[fullest + 1]:.3f}"
+        f" ({counts[fullest]:,} images). The mean of all, the memorization distance, is"
+        f" {mean:.{DISTANCE_DECIMALS}f}; {threshold}."
     )
 
 

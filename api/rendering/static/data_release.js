@@ -3,7 +3,7 @@
 "use strict";
 
 const POLL_MS = 1500;
-const STAGES = { tables: "writing the tables", images: "packing the images" };
+const STAGES = { tables: "writing the tables", images: "packing the images", storing: "storing the files" };
 
 async function follow(root) {
   const response = await fetch(root.dataset.release, { headers: { Accept: "application/json" } });

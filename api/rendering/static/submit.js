@@ -250,5 +250,5 @@ elements.file.addEventListener("change", async () => {
   const upload = file && await findUpload(file).catch(() => null);
   if (!upload || running || elements.file.files[0] !== file) return;
   elements.note.value ||= upload.note;
-  announce("You started uploading this file earlier. The upload resumes from there.");
+  announce("You started uploading this file earlier. The upload resumes where it stopped.");
 });

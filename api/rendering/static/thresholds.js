@@ -152,7 +152,7 @@ class ThresholdPreview {
       if (response.ok) return answer;
       problem = answer.detail ?? response.statusText;
     } catch {
-      problem = "The server does not respond.";
+      problem = "The server is not responding.";
     } finally {
       this.failure.hidden = problem === "";
       this.failure.querySelector("span").textContent = problem;

@@ -24,7 +24,7 @@ MAX_SHOWN_CHANGES = 30
 """Rows in a list of changes; the API has pages of all changes."""
 METHODS = {
     "margin": ("Margin", "Penalises as many memorisers as possible, but at most a chosen share of the legitimate"
-               " entries. Separates them better than the paper's tau* (the method Paper)."),
+               " entries. Separates the two better than the paper's tau* (the method Paper)."),
     "accuracy": ("Accuracy", "Puts as few labelled entries as possible on the wrong side of tau."),
     "otsu": ("Otsu", "Splits the distances into two groups with the least variance within each. Ignores labels."),
     "held_out": ("Held-out", "Uses half the distance of the held-out images."),

@@ -66,7 +66,7 @@ def _ask_login(url: str, scopes: list[str]) -> Login:
     )
     if token:
         return _login_by_token(url, token, scopes)
-    name = typer.prompt("Handle or mail address", err=True)
+    name = typer.prompt("Handle or email address", err=True)
     return _login_by_password(url, name, typer.prompt("Password", hide_input=True, err=True), scopes=scopes)
 
 

@@ -27,7 +27,7 @@ HINTS = {
     "wrong-scope": "Create a token with the scopes read and submit on the page /account, then run `kennel login`.",
     "rules-not-accepted": "Run `kennel rules COMPETITION` to read the rules; add --accept to accept them.",
     "pending-limit": "Run `kennel status` to see your submissions.",
-    "not-invited": "Ask the organizers of the competition to invite you by handle or mail address.",
+    "not-invited": "Ask the organizers of the competition to invite you by handle or email address.",
     "no-competition": "Run `kennel competitions` to list the competitions.",
 }
 """Hints how to fix a problem, by its slug."""

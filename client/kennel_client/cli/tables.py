@@ -82,7 +82,7 @@ def print_submission(out: Console, view: View, page: str) -> None:
 def _shown_number(view: View) -> str:
     error = f" ± {significant(view['standard_error'], 2)}" if view["standard_error"] is not None else ""
     number = "none" if view["value"] is None else f"{significant(view['value'])}{error}"
-    return f"{view['name']}: {number} ({view['title']} of {view['extractor']}, {view['better']} is better)"
+    return f"{view['name']}: {number} ({view['title']} with {view['extractor']}, {view['better']} is better)"
 
 
 def _measurement(view: View) -> str:

@@ -31,7 +31,7 @@ class Account(Table):
     name: Mapped[str]
     role: Mapped[str]
     email: Mapped[str | None]
-    """The confirmed mail address, shown only to its owner."""
+    """The confirmed email address, shown only to its owner."""
     password_hash: Mapped[str | None]
     """argon2id in PHC format. None for an account that only has API tokens or an OpenID Connect identity."""
     created_at: Mapped[datetime]

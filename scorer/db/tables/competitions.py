@@ -243,7 +243,7 @@ class DataFile(WithAuthor, Table):
 
 
 class AllowlistEntry(Table):
-    """An entry of a competition's allowlist, for an account or a confirmed mail address, or its removal (not
+    """An entry of a competition's allowlist, for an account or a confirmed email address, or its removal (not
     ``invited``). The newest row of an account or address counts."""
 
     __tablename__ = "allowlist_entries"

@@ -131,7 +131,7 @@ def test_the_owner_gets_a_mail_about_a_new_password(service: Service) -> None:
     assert [mail.recipient for mail in mails(service)[count:]] == [GRACE["email"]] * 2
 
 
-# Mail addresses
+# Email addresses
 
 
 def test_a_new_address_needs_the_password_and_notifies_the_old_one(service: Service) -> None:

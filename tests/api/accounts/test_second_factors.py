@@ -263,7 +263,7 @@ def test_the_command_asks_for_the_code(service: Service, terminal: CliTerminal) 
     codes = browse(service, "POST", "/me/recovery-codes", csrf, json={"password": GOOD}).json()["codes"]
     answers = {
         "API token": "",
-        "Handle or mail address": "grace",
+        "Handle or email address": "grace",
         "Password": GOOD,
         "recovery code": codes[0],
     }

@@ -46,7 +46,7 @@ def test_a_role_is_offered_accepted_changed_and_ended(service: Service) -> None:
     assert offer(service, slug, "bob").json() == offered
     notices = service.call("bob", "GET", "/notices").json()["notices"]
     assert [(notice["subject"], notice["link"]) for notice in notices] == [
-        ("You are offered the role of reviewer in A competition", f"/competitions/{slug}/role")
+        ("You have been offered the role of reviewer in A competition", f"/competitions/{slug}/role")
     ]
     assert not opens_review_queue(service, slug, "bob"), "the role is not accepted yet"
     assert service.call("bob", "GET", f"/competitions/{slug}/role").json() == offered

@@ -161,8 +161,8 @@ def test_the_caption_of_a_shown_track_counts_missing_numbers() -> None:
     figure = shown_figure([0.1, 0.2], missing=3)
     assert build_title(figure) == "FID and kid_2, public track"
     assert build_sentence(figure) == (
-        "kid_2: KID of tiny@1, lower is better. 2 entries. Pearson's correlation of FID and kid_2 is 0.500, Spearman's"
-        " not defined. 3 more have no value for this metric."
+        "kid_2: KID with tiny@1, lower is better. 2 entries. Pearson's correlation of FID and kid_2 is 0.500,"
+        " Spearman's not defined. 3 more have no value for this metric."
     )
     assert build_sentence(shown_figure([])) == "Nothing to show yet."
 

@@ -18,7 +18,7 @@ from tests.web.browser import OVERFLOWING_ELEMENTS, WIDTHS, take_pictures, visit
 def sign_in(page: Page, where: str, handle: str = "grace", onward: str = "/account") -> None:
     """Fill in and submit the sign-in form."""
     page.goto(f"{where}/signin?next={onward}")
-    page.get_by_label("Handle or mail address").fill(handle)
+    page.get_by_label("Handle or email address").fill(handle)
     page.get_by_label("Password").fill(GOOD)
     page.get_by_role("button", name="Sign in").click()
 
@@ -156,7 +156,7 @@ def test_from_an_empty_browser_to_a_token(browser: Browser, service: Service, sc
         page = tab.page
         page.get_by_role("link", name="Sign up").click()
         page.get_by_label("Handle").fill("grace")
-        page.get_by_label("Mail address").fill("grace@example.org")
+        page.get_by_label("Email address").fill("grace@example.org")
         page.get_by_label("Password").fill("correct horse battery")
         page.get_by_role("button", name="Sign up").click()
         page.goto(f"{where}/competitions/{slug}")

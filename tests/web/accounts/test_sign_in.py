@@ -105,7 +105,7 @@ def test_a_wrong_password_is_an_error_on_the_form(service: Service) -> None:
     answer = send(service, "/signin", {"login": "grace", "password": "wrong", "next": "/"})
     assert answer.status_code == 401
     page = parse_html(answer.text)
-    assert page.one(role="alert").text == "Wrong handle, mail address or password. Try again, or reset your password."
+    assert page.one(role="alert").text == "Wrong handle, email address or password. Try again, or reset your password."
     assert page.one("input", id="login").attributes["value"] == "grace"
     assert "kennel" not in service.http.cookies
 
@@ -192,7 +192,7 @@ def test_a_forgotten_password(service: Service) -> None:
     service.http.cookies.clear()
     for email in ("grace@example.org", "nobody@example.org"):
         asked = press(service, "/reset", "/reset", email=email)
-        assert parse_html(asked.text).one("h1").text == "Check your mail"
+        assert parse_html(asked.text).one("h1").text == "Check your email"
     assert len(mails(service)) == 2
     link = link_in(mails(service)[1])
     weak = press(service, "/new-password", "/new-password", link=link, password="short")

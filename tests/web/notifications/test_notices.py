@@ -79,7 +79,7 @@ def test_mails_are_chosen_with_checkboxes(service: Service) -> None:
 
     assert ticked() == {kind.value for kind in Kind} - {"entry-scored"}
     done = press(service, "/account/notices", "/account/notices/mails", mailed=["entry-scored", "ruling"])
-    assert parse_html(done.text).one(class_="done").text == "Mail settings saved."
+    assert parse_html(done.text).one(class_="done").text == "Email settings saved."
     assert ticked() == {"entry-scored", "ruling"}
     press(service, "/account/notices", "/account/notices/mails")
     assert ticked() == set()

@@ -166,7 +166,7 @@ def test_the_whole_audit_log_has_pages(service: Service) -> None:
 def test_unsent_mails_are_shown_with_the_reason(service: Service) -> None:
     now = datetime.now(UTC)
     enter(service, "admin")
-    assert "Unsent mails" not in read(service, "/admin/jobs").text
+    assert "Unsent emails" not in read(service, "/admin/jobs").text
     with service.context.sessions.begin() as session:
         for state in ("failed", "waiting"):
             mail = outbox.queue_mail(session, "<b>@example.org", "Hello", body="Hello.", now=now)
@@ -174,9 +174,9 @@ def test_unsent_mails_are_shown_with_the_reason(service: Service) -> None:
     page = read(service, "/admin/jobs")
     (part,) = [section for section in page.all("section") if section.attributes.get("aria-labelledby") == "mails"]
     shown = " ".join(part.text.split())
-    assert "1 mail waiting" in shown
+    assert "1 email waiting" in shown
     assert "<b>: waiting" in shown
-    assert "1 mail not sent" in shown
+    assert "1 email not sent" in shown
     assert "<b>: failed" in shown
 
 

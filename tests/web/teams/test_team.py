@@ -62,9 +62,9 @@ def parts(page: Element) -> list[str]:
     ("quota", "expected"),
     [
         (allowance(charged=0), QuotaMessage("5 of 5 entries left today")),
-        (allowance(charged=2), QuotaMessage("3 of 5 entries left today, resets to 5 at", MIDNIGHT)),
-        (allowance(charged=5), QuotaMessage("0 of 5 entries left today, next entry at", MIDNIGHT)),
-        (allowance(charged=8), QuotaMessage("0 of 5 entries left today, next entry at", MIDNIGHT)),
+        (allowance(charged=2), QuotaMessage("3 of 5 entries left today; the quota resets at", MIDNIGHT)),
+        (allowance(charged=5), QuotaMessage("0 of 5 entries left today; you can submit again at", MIDNIGHT)),
+        (allowance(charged=8), QuotaMessage("0 of 5 entries left today; you can submit again at", MIDNIGHT)),
         (allowance(daily=None, charged=800), QuotaMessage("No daily limit")),
         (
             allowance(charged=2, pending=2),
@@ -74,7 +74,10 @@ def parts(page: Element) -> list[str]:
             allowance(daily=None, pending=2),
             QuotaMessage("No daily limit; 2 in progress (the limit)"),
         ),
-        (allowance(rejected=20), QuotaMessage("20 rejected uploads today (the limit), next entry at", MIDNIGHT)),
+        (
+            allowance(rejected=20),
+            QuotaMessage("20 rejected uploads today (the limit); you can submit again at", MIDNIGHT),
+        ),
     ],
 )
 def test_the_remaining_quota_is_shown_with_its_reset_time(quota: Quota, expected: QuotaMessage) -> None:
@@ -94,7 +97,7 @@ def test_the_competition_page_shows_the_viewers_remaining_quota() -> None:
         page = parse_html(TestClient(app).get(here).text)
     lines = page.one("header", class_="competition").all("li")
     (line,) = [item for item in lines if item.text.startswith("Your team")]
-    assert line.text == "Your team: 3 of 5 entries left today, resets to 5 at 00:00 UTC"
+    assert line.text == "Your team: 3 of 5 entries left today; the quota resets at 00:00 UTC"
     assert line.one("a").attributes["href"] == f"{here}/team"
     assert line.one("time").attributes["datetime"] == "2026-11-03T00:00:00Z"
     with SampleSite().app() as app:
@@ -210,7 +213,7 @@ def test_after_the_merge_deadline_the_page_offers_fewer_actions(service: Service
     sign_in(service, "bob")
     page = read(service, here)
     assert "The team merge deadline was" in page.one("main").text
-    assert "Members can no longer change." in page.one("main").text
+    assert "Nobody can join or leave a team any more." in page.one("main").text
     (form,) = [found for found in page.all("form") if "/answer" in found.attributes["action"]]
     assert [button.attributes["value"] for button in form.all("button")] == ["no"]
     sign_in(service, "ada")
@@ -229,7 +232,7 @@ def test_the_page_of_a_team_in_a_real_browser(browser: Browser, service: Service
     give_password(service, "ada")
     with serve(service.app) as where, visit(browser, f"{where}/signin", java_script_enabled=False) as tab:
         page = tab.page
-        page.get_by_label("Handle or mail address").fill("ada")
+        page.get_by_label("Handle or email address").fill("ada")
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Sign in").click()
         page.goto(f"{where}/competitions/{slug}/team")

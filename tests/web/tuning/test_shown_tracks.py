@@ -53,7 +53,7 @@ def test_an_entry_shows_the_tracks_that_its_viewer_may_see(service: Service, mea
     assert (shown["title"], shown["extractor"], shown["reference"]) == ("memorization distance", "tiny@1", "public")
     enter(service, "ada")
     page = read(service, f"/submissions/{entry}")
-    assert more_numbers(page).keys() == {"seen memorization distance of tiny, higher is better"}
+    assert more_numbers(page).keys() == {"seen memorization distance with tiny, higher is better"}
     (number,) = more_numbers(page).values()
     error = formatting.significant(shown["standard_error"], 2)
     assert number == f"{formatting.significant(shown['value'], 4)} ± {error}"
@@ -128,7 +128,7 @@ def test_the_shown_tracks_page_adds_measures_and_removes_tracks(service: Service
     )
     measure(service)
     kid, mifid = read(service, here).one("ul", class_="items").all("li")
-    assert "KID (unbiased MMD²) of tiny@1, lower is better visible to everybody" in kid.text
+    assert "KID (unbiased MMD²) with tiny@1, lower is better visible to everybody" in kid.text
     assert "1 entry measured; added by organizer" in kid.text
     assert "tau = 0.2" in mifid.text
     assert not kid.all("form", action=f"{here}/kid_2/measurements"), "no measurement is missing"

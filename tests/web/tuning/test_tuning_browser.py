@@ -90,7 +90,7 @@ def test_the_numbers_always_belong_to_the_shown_tau(browser: Browser, service: S
         assert withheld
         page.route("**/thresholds/impact?**", lambda route: route.abort())
         page.get_by_label("tau", exact=True).fill("0.25")
-        expect(page.locator("[data-failure]")).to_contain_text("The server does not respond")
+        expect(page.locator("[data-failure]")).to_contain_text("The server is not responding")
         expect(page.locator("[data-result]")).to_have_attribute("aria-busy", "true")
         page.unroute("**/thresholds/impact?**")
         look_at(page, 0.35)

@@ -207,7 +207,7 @@ def list_allowlist(admin: AdminClient, competition: Slug) -> Listing:
 
 @answers(allowlist)
 def invite(
-    admin: AdminClient, competition: Slug, who: Annotated[list[str], typer.Argument(help="Handles or mail addresses.")]
+    admin: AdminClient, competition: Slug, who: Annotated[list[str], typer.Argument(help="Handles or email addresses.")]
 ) -> Listing:
     """Invite people to a competition, and list everybody who is invited."""
     return Listing(admin.allowlist.invite(competition, who), ALLOWLIST_COLUMNS, NOBODY)
@@ -217,7 +217,7 @@ def invite(
 def remove(
     admin: AdminClient,
     competition: Slug,
-    who: Annotated[str, typer.Argument(help="The handle or mail address that was invited.")],
+    who: Annotated[str, typer.Argument(help="The handle or email address that was invited.")],
 ) -> Answer:
     """Withdraw an invitation to a competition. Existing submissions remain."""
     admin.allowlist.uninvite(competition, who)
@@ -332,7 +332,7 @@ def show_role(admin: AdminClient, competition: Slug) -> Answer:
 
 @answers(roles)
 def accept(admin: AdminClient, competition: Slug) -> Answer:
-    """Accept the role offered to you. You can then never enter that competition."""
+    """Accept the role offered to you. After that, you can never enter it."""
     return _role_answer(admin.roles.accept(competition))
 
 
