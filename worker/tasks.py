@@ -30,7 +30,7 @@ def worker_context() -> WorkerContext:
 
 @app.task(name=RUN_JOB)
 def run_job(queue: str) -> None:
-    """Run the fairest due job of a queue."""
+    """Run the due job of a queue that is next in fair order."""
     with one_line_in_outages():
         run_next(worker_context(), Queue(queue))
 
@@ -58,21 +58,21 @@ def post() -> None:
 def uploads() -> None:
     """Expire abandoned uploads, finish complete ones, and remove the remains of both."""
     with one_line_in_outages():
-        clean_up_uploads(_right_context())
+        clean_up_uploads(_clock_checked_context())
 
 
 @app.task(name=LOST)
 def lost() -> None:
     """Remove orphaned blobs, and rows and zips past their retention."""
     with one_line_in_outages():
-        context = _right_context()
+        context = _clock_checked_context()
         remove_expired_rows(context)
         remove_refused_zips(context)
         remove_old_zips(context)
         remove_orphaned_blobs(context)
 
 
-def _right_context() -> WorkerContext:
+def _clock_checked_context() -> WorkerContext:
     """Raises ``Unavailable`` while this process's clock is wrong, because the cleanup could remove too much."""
     context = worker_context()
     require_right_clock(context.sessions, context.now)

@@ -99,7 +99,7 @@ def _parse_kept_credentials(fields: Fields) -> KeptCredentials:
 def change_email(fields: FormFields, acting: ActingSignedIn, sign_in: AppSignInActions, viewer: SignedIn) -> Response:
     with refusal_on(_page, acting, viewer, place="email"):
         password = text(fields, "password", max_length=MAX_PASSWORD_LENGTH)
-        sign_in.ask_confirmation(viewer, text(fields, "email"), password)
+        sign_in.request_confirmation(viewer, text(fields, "email"), password)
     return see_other("/account?done=email")
 
 

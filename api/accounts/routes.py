@@ -104,7 +104,7 @@ def change_password(body: PasswordChange, actions: AppSignInActions, viewer: Sig
 def change_email(body: EmailChange, actions: AppSignInActions, viewer: SignedIn) -> dict[str, str]:
     """Change your email address. Kennel mails a link to the new address, and the change takes effect when you open it.
     Your current address gets a notice."""
-    actions.ask_confirmation(viewer, body.email, body.password.get_secret_value())
+    actions.request_confirmation(viewer, body.email, body.password.get_secret_value())
     return {"title": "Link sent. Check your email."}
 
 
@@ -117,7 +117,7 @@ def confirm(body: EmailConfirmation, actions: AppSignInActions) -> None:
 @router.post("/password-resets", status_code=202)
 def ask_reset(body: EmailRequest, actions: AppSignInActions) -> dict[str, str]:
     """Request a password reset link by mail. The response is the same for unknown addresses."""
-    actions.ask_reset(body.email)
+    actions.request_reset(body.email)
     return {"title": "If an account has this address, Kennel has sent an email to it."}
 
 

@@ -36,7 +36,7 @@ def is_secure(request: Request) -> bool:
 
 
 def cookie_name(request: Request, what: str = "kennel") -> str:
-    """With https, the name has the prefix ``__Host-``: no other host and no plain http can set the cookie."""
+    """With https, the name has the prefix ``__Host-``: neither another host nor plain http can set the cookie."""
     return f"__Host-{what}" if is_secure(request) else what
 
 

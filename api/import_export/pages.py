@@ -39,7 +39,7 @@ def _page(acting: Acting[Account | None], slug: str, viewer: Viewer | None, **ou
         "import_export/show.html",
         viewer=viewer,
         state=state,
-        made=releases,
+        releases=releases,
         working=any(release.state in UNFINISHED for release in releases),
         organizes=organizes,
         times=data_release.packing_times(acting.session, state) if organizes else {},
@@ -60,7 +60,7 @@ def start_release(slug: str, fields: FormFields, acting: ActingOrganizer, viewer
 
 
 @router.post("/{release_id}")
-def hand_out_release(
+def set_release_visibility(
     slug: str, release_id: str, fields: FormFields, acting: ActingOrganizer, viewer: SignedIn
 ) -> Response:
     """Publish a release (``act`` is ``out``) or withdraw it."""

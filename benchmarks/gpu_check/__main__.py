@@ -43,7 +43,7 @@ def check(options: ExtractorOptions, plan: Plan, folder: Path) -> tuple[str, boo
 
     def measure_peaks() -> tuple[str, bool]:
         found.append(measured_peaks(device, plan.copied_bytes, plan.matrix_side))
-        return "below", True
+        return "see below", True
 
     checks = [run_check("GPU", "peaks", "no error", check=measure_peaks)]
     throughputs: list[Throughput] = []

@@ -123,7 +123,8 @@ def render_page(
         "\n".join(table(("", "check", "found", "required", ""), checked)),
         *peaks_line,
         "\n".join(table(columns, timed)),
-        f"The checks took {seconds:.0f} s. Networks without trained weights in a package have random, seeded weights.",
+        f"The checks took {seconds:.0f} s. If no package contains a network's trained weights, it has random, seeded "
+        "weights.",
     ]
     return "\n\n".join(parts) + "\n"
 

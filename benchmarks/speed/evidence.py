@@ -28,7 +28,7 @@ REFERENCES = "analysis of the references, once"
 """Runs only in the first round, because later runs would load the stored result."""
 ALL = "all evidence of an entry, in one process"
 CONTENDERS = {
-    "CMMD, of 768 dimensions": "benchmarks.speed.evidence:clip_distance",
+    "CMMD, 768 dimensions": "benchmarks.speed.evidence:clip_distance",
     REFERENCES: "benchmarks.speed.evidence:references",
     ALL: "benchmarks.speed.evidence:all_tests",
 }

@@ -7,6 +7,7 @@ from deploy.doctor.installation import Check, Fault, Installation, Skipped
 from scorer.db.diagnostics import Unsent, unsent_deliveries, unsent_mails
 from scorer.db.jobs import failed_jobs, pauses, sweeps
 from scorer.db.notifications import mail_faults
+from scorer.findings.formatting import counted
 from scorer.lifecycle import SWEEP_QUEUE, UPLOADS_QUEUE, Queue
 from scorer.product_version import product_version
 
@@ -73,9 +74,7 @@ def _queues(installation: Installation) -> str:
         raise Fault(
             f"Jobs have been due for more than {STALLED.seconds // 60} min, and none is running: {', '.join(late)}."
         )
-    return (
-        f"{sum(load.waiting for load in loads)} jobs are waiting and {sum(load.running for load in loads)} are running"
-    )
+    return f"waiting: {sum(load.waiting for load in loads)}, running: {sum(load.running for load in loads)}"
 
 
 def _failures(installation: Installation) -> str:
@@ -83,7 +82,7 @@ def _failures(installation: Installation) -> str:
         failed = failed_jobs.failed(session)
     if failed:
         last = failed[0]
-        raise Fault(f"{len(failed)} jobs have failed permanently, the last on {last.queue}: {last.error}")
+        raise Fault(f"{counted(len(failed), 'job')} failed permanently, the last on {last.queue}: {last.error}")
     return "there are no failed jobs"
 
 
@@ -94,7 +93,7 @@ def _pauses(installation: Installation) -> str:
     if old:
         names = [pause.queue or pause.competition or pause.worker or "" for pause in old]
         raise Fault(f"Paused for more than a day: {', '.join(names)}.")
-    return f"{len(held)} pauses are active" if held else "nothing is paused"
+    return counted(len(held), "pause") if held else "nothing is paused"
 
 
 def _mails(installation: Installation) -> str:
@@ -103,9 +102,11 @@ def _mails(installation: Installation) -> str:
         unsent = unsent_mails(session, now - RECENT)
         lost = [fault for fault in mail_faults(session, now - RECENT) if fault.lost]
     if unsent.waiting and installation.settings.smtp_url is None:
-        raise Skipped(f"{unsent.waiting} mails stay in the outbox: KENNEL_SMTP_URL is not set")
+        raise Skipped(f"KENNEL_SMTP_URL is not set. Mails in the outbox: {unsent.waiting}")
     if lost:
-        raise Fault(f"{unsent.failed} mails could not be sent within a day; the newest error: {lost[0].error}")
+        raise Fault(
+            f"{counted(unsent.failed, 'mail')} could not be sent within a day; the newest error: {lost[0].error}"
+        )
     return _require_sent("mails", unsent, now)
 
 

@@ -72,7 +72,7 @@ def sign_up(
         accounts.require_free_name(session, new_name)
     account = accounts.create_account(session, handle=wanted.handle, name=name, role="participant", now=now)
     account.password_hash = password_hash
-    ask_confirmation(session, account, wanted.email, secret=secret, site=site, now=now)
+    request_confirmation(session, account, wanted.email, secret=secret, site=site, now=now)
     return account
 
 
@@ -87,7 +87,9 @@ If this was not you, write to the organizers.
 """
 
 
-def ask_confirmation(session: Session, account: Account, email: str, *, secret: str, site: str, now: datetime) -> None:
+def request_confirmation(
+    session: Session, account: Account, email: str, *, secret: str, site: str, now: datetime
+) -> None:
     """Mail a link to ``email`` that makes it the account's address, or a hint if it belongs to another account."""
     email = accounts.require_email(email)
     one_time_links.issue(session, "confirmation", secret, account=account, email=email, now=now)

@@ -44,7 +44,7 @@ def lock_study(session: Session, study_id: int) -> None:
 
 
 def add_items(session: Session, items: Sequence[Mapping[str, Any]]) -> None:
-    """Add items to rate. Their ids grow in this order."""
+    """Add items to rate. Their ids increase in this order."""
     if items:
         session.execute(insert(RatingItem), list(items))
 
@@ -72,7 +72,7 @@ def next_items(
 ) -> Sequence[RatingItem]:
     """The next items for a rater: items that this rater has not rated and that have fewer than ``wanted`` ratings.
     Items with the fewest ratings come first; the order of ties differs between raters."""
-    # Counted per item, over the index, so the plan does not depend on how old the planner's statistics are.
+    # Counted per item, using the index, so the plan does not depend on how old the planner's statistics are.
     counted = select(func.count().label("given")).where(Rating.item_id == RatingItem.id).lateral("counted")
     rated = select(Rating.id).where(Rating.item_id == RatingItem.id, Rating.rater_id == rater.id).exists()
     shuffled = func.md5(cast(RatingItem.id, Text) + literal(f"/{rater.id}"))
@@ -99,7 +99,7 @@ def add_ratings(session: Session, rater_id: int, values: Mapping[int, int], *, n
     return count_changed(session, insert(Rating).values(rows).on_conflict_do_nothing())
 
 
-def count_by(session: Session, rater_id: int) -> dict[str, int]:
+def count_ratings_by_kind(session: Session, rater_id: int) -> dict[str, int]:
     query = select(RatingItem.kind, func.count()).join(Rating, Rating.item_id == RatingItem.id)
     return {row[0]: row[1] for row in session.execute(query.where(Rating.rater_id == rater_id).group_by("kind"))}
 

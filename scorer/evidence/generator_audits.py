@@ -93,7 +93,7 @@ def audit_status(session: Session, submission: Submission, account: Account) -> 
         refusal=recovery.refusal if recovery is not None else None,
         faults=(recovery.faults or ()) if recovery is not None else (),
         recovery=recovery if may_know else None,
-        former=rows.former_recoveries(session, generator) if reviews else (),
+        former=rows.earlier_recoveries(session, generator) if reviews else (),
         sees_held_out=is_organizer(account, submission.competition_id),
     )
 

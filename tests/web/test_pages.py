@@ -248,8 +248,8 @@ def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None
 
 def test_the_page_shows_the_limits(browse: Browse) -> None:
     text = document(browse(SampleSite())).one("main").text
-    assert "10,000 PNG images (RGB, 8 bits, 64 × 64 pixels). Metadata (text, EXIF, XMP) can take up at most" in text
-    assert "(text, EXIF, XMP) can take up at most 16.4 kB" in text
+    images = "10,000 PNG images (RGB, 8 bits, 64 × 64 pixels)."
+    assert f"{images} Metadata (text, EXIF, XMP) can take up at most 16.4 kB" in text
     assert "A team can submit at most 5 entries per UTC day, with at most 2 in progress" in text
     assert "can finish up to 15 minutes after it" in text
     free = view_samples.sample_board([], of=view_samples.sample_state(daily_limit=None, closes_at=None))

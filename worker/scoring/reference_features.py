@@ -43,7 +43,7 @@ from worker.scoring.measure import PreparedReference
 from worker.scoring.published_features import read_reference_features
 
 IMAGES_PER_CHUNK = 1024
-"""Images in one stored piece, which are computed again after an interruption."""
+"""The number of images in a stored piece. After an interruption, only an incomplete piece is computed again."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class SetAddress:
 
 
 def load_set_addresses(session: Session, set_ids: Sequence[int | None], image_size: int) -> list[SetAddress]:
-    """The addresses of reference sets in this order, without those that are None."""
+    """The addresses of reference sets in the order of ``set_ids``, without those that are None."""
     rows = competitions.reference_sets(session, [set_id for set_id in set_ids if set_id is not None])
     return [SetAddress(row.sha256, row.blob_key, image_size) for row in rows]
 
@@ -157,9 +157,9 @@ def load_mirrored_features(
         pieces = [f"{key}/{start:06}.npy" for start in range(0, len(images), IMAGES_PER_CHUNK)]
         for number, piece in enumerate(pieces):
             if not context.blobs.exists(piece):
-                some = images[number * IMAGES_PER_CHUNK : (number + 1) * IMAGES_PER_CHUNK]
+                chunk = images[number * IMAGES_PER_CHUNK : (number + 1) * IMAGES_PER_CHUNK]
                 chunk_progress = partial(_chunk_progress, progress, number=number, count=len(pieces))
-                write_array(context, piece, context.extractor(identity).features(some, progress=chunk_progress))
+                write_array(context, piece, context.extractor(identity).features(chunk, progress=chunk_progress))
         write_array(context, f"{key}.npy", np.concatenate([read_array(context, piece) for piece in pieces]))
         context.blobs.delete_all(pieces)
     return read_array(context, f"{key}.npy")
@@ -231,7 +231,7 @@ def load_prepared(context: WorkerContext, key: str, *, signed: bool) -> Prepared
 def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -> None:
     """Raise ``Unavailable`` (``other-weights``) unless the extractor has the weights of the prepared reference.
 
-    Other weights are another feature space, even with the same extractor's name.
+    Different weights give a different feature space, even with an extractor of the same name.
     """
     expected = (preparation.provenance or {}).get("weights_sha256")
     if provenance.get("weights_sha256") != expected:
@@ -244,7 +244,7 @@ def require_same_weights(provenance: dict[str, Any], preparation: Preparation) -
 
 
 def prepare_references(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbeat) -> None:
-    """Record the preparation with the track's first threshold, and continue the jobs that waited for it."""
+    """Compute and record a track's preparation with its first threshold, and continue the jobs that waited for it."""
     with context.transaction() as session:
         preparation = session.get_one(Preparation, claim.job.preparation_id)
         sets = load_set_addresses(session, preparation.reference_set_ids, preparation.image_size)

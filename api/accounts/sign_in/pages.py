@@ -137,7 +137,7 @@ def ask_reset_form(viewer: CurrentViewer) -> Response:
 def ask_reset(fields: FormFields, actions: AppSignInActions, viewer: CurrentViewer) -> Response:
     values = {"email": text(fields, "email")}
     with refusal_on(render_page, "accounts/sign_in/forgotten_password.html", viewer=viewer, given=values):
-        actions.ask_reset(values["email"])
+        actions.request_reset(values["email"])
     message = "If an account has this address, Kennel has sent an email to it. The link works for one hour."
     return render_page("rendering/message.html", viewer=viewer, title="Check your email", message=message, way=None)
 

@@ -1,4 +1,4 @@
-"""Signing up and in, passwords and email addresses with their rate limits, for the API and the pages.
+"""Sign-up, sign-in, passwords and email addresses, with their rate limits, for the API and the pages.
 
 Hashing a password is slow on purpose, so it happens outside transactions.
 """
@@ -40,7 +40,7 @@ from scorer.identifiers import hash_secret, new_secret
 
 @dataclass(frozen=True)
 class SignInActions:
-    """The sign-in actions of a browser. Rate limits count every action first."""
+    """The sign-in actions of a browser. Every action first counts towards the rate limits."""
 
     begin: Transactions
     rates: AppRateLimiter
@@ -68,7 +68,7 @@ class SignInActions:
                 session, login, matched, renewed=renewed, secret=cookies.session, browser=self.browser, now=self.now
             )
             if opened is not None:
-                cookies = self._opened(session, opened, cookies)
+                cookies = self._session_cookies(session, opened, cookies)
         if opened is None:
             if not attempt.known_device:
                 with suppress(TooMany):  # this attempt was within the limit
@@ -121,9 +121,9 @@ class SignInActions:
     def _begin(self, session: Session, account: Account) -> SessionCookies:
         cookies = self._new_cookies()
         opened = sessions.begin(session, account, secret=cookies.session, browser=self.browser, now=self.now)
-        return self._opened(session, opened, cookies)
+        return self._session_cookies(session, opened, cookies)
 
-    def _opened(self, session: Session, opened: WebSession, cookies: SessionCookies) -> SessionCookies:
+    def _session_cookies(self, session: Session, opened: WebSession, cookies: SessionCookies) -> SessionCookies:
         """The cookies of a session. Remembers the browser, unless the session waits for the second factor."""
         if not opened.awaits_second_factor:
             sessions.remember_device(session, opened.account, cookies.device, now=self.now)
@@ -145,18 +145,18 @@ class SignInActions:
                 now=self.now,
             )
 
-    def ask_confirmation(self, viewer: Viewer, email: str, password: str) -> None:
+    def request_confirmation(self, viewer: Viewer, email: str, password: str) -> None:
         """Send a link that makes ``email`` the address of the viewer's account. Requires the password if the account
         has one."""
         self._count_mail(email, viewer)
         self.require_password(viewer, password)
         with self.begin() as session:
             sessions.hold(session, viewer.session_id, self.now)
-            sign_up.ask_confirmation(
+            sign_up.request_confirmation(
                 session, viewer.account, email, secret=new_secret(), site=self.settings.public_url, now=self.now
             )
 
-    def ask_reset(self, email: str) -> None:
+    def request_reset(self, email: str) -> None:
         """Send a link for a new password if an account has the address, without revealing whether one has."""
         self._count_mail(email, limit="mail-reset")
         with self.begin() as session:
@@ -177,10 +177,10 @@ class SignInActions:
     def require_password(self, viewer: Viewer, password: str) -> None:
         """``Forbidden`` for a wrong password, if the account has one: the viewer may be using somebody else's
         browser."""
-        if viewer.account.password_hash is not None and self._matched(viewer, password) is None:
+        if viewer.account.password_hash is not None and self._matching_hash(viewer, password) is None:
             raise Forbidden("wrong-password", "The current password is wrong.")
 
-    def _matched(self, viewer: Viewer, password: str) -> str | None:
+    def _matching_hash(self, viewer: Viewer, password: str) -> str | None:
         """The hash of the viewer's password if ``password`` matches it."""
         stored_hash = viewer.account.password_hash
         self.rates.hit("sign-in", *build_requester_key(viewer.account, self.browser))
@@ -188,7 +188,7 @@ class SignInActions:
 
     def change_password(self, viewer: Viewer, old: str, new: str, *, keep: KeptCredentials) -> None:
         """Set a new password if the old one is right. All credentials end except those to ``keep`` and this session."""
-        matched = self._matched(viewer, old)
+        matched = self._matching_hash(viewer, old)
         new_hash = password_hashing.new_password_hash(
             new, handle=viewer.account.handle, email=viewer.account.email or ""
         )

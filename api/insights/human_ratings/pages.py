@@ -27,7 +27,7 @@ from api.insights.human_ratings.seats import RATE_PATH, new_rater_secret, rater_
 from api.rendering.templates import render_page, see_other
 from scorer.acting import Acting
 from scorer.competitions import competition_state
-from scorer.db.human_ratings import count_by, raters
+from scorer.db.human_ratings import count_ratings_by_kind, raters
 from scorer.db.tables import Rater
 from scorer.errors import Invalid
 from scorer.insights import human_ratings
@@ -195,7 +195,7 @@ def _rating_page(session: Session, context: RatingContext, kind: RatingKind | No
         kind=kind,
         kinds=kinds,
         item=items[0] if items else None,
-        rated=count_by(session, context.rater.id).get(kind, 0),
+        rated=count_ratings_by_kind(session, context.rater.id).get(kind, 0),
         side=study.side,
         title=study.competition.title,
     )

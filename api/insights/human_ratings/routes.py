@@ -25,7 +25,7 @@ from api.insights.human_ratings.views import (
 from api.openapi.files import PICTURE
 from scorer.blobs import Blobs
 from scorer.competitions import competition_state
-from scorer.db.human_ratings import count_by
+from scorer.db.human_ratings import count_ratings_by_kind
 from scorer.db.tables import Rater
 from scorer.insights import human_ratings
 from scorer.insights.human_ratings import MAX_BATCH_LENGTH, RatingKind, StudySpec, StudyStatus
@@ -144,7 +144,7 @@ def _batch(session: Session, store: Blobs, rater: Rater, *, kind: RatingKind, li
         ItemView(id=item.id, png=base64.b64encode(store.read_part(item.blob_key, item.start, item.length)).decode())
         for item in items
     ]
-    return BatchView(items=views, rated=count_by(session, rater.id).get(kind, 0))
+    return BatchView(items=views, rated=count_ratings_by_kind(session, rater.id).get(kind, 0))
 
 
 members = _rating_router("/ratings/{study_id}", rater_by_role)

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, get_args
 
 from api.rendering.charts.scales import AxisMark, Box, build_mark, round_ticks
-from api.rendering.formatting import DISTANCE_DECIMALS
+from api.rendering.formatting import DISTANCE_DECIMALS, counted
 from scorer.review.reviews import LabelName
 
 TOP, FLOOR = 44, 204
@@ -92,7 +92,7 @@ def _described(counts: Sequence[int], edges: Sequence[float], mean: float, *, ta
     return (
         f"{sum(counts):,} images by their distance to the nearest reference image, from 0 to {edges[-1]:.3f}."
         f" The most common distances are from {edges[fullest]:.3f} to {edges[fullest + 1]:.3f}"
-        f" ({counts[fullest]:,} images). The mean of all, the memorization distance, is"
+        f" ({counted(counts[fullest], 'image')}). The mean of all, the memorization distance, is"
         f" {mean:.{DISTANCE_DECIMALS}f}; {threshold}."
     )
 

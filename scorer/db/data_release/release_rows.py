@@ -1,6 +1,6 @@
 """SQL for the rows of a data release: entries, their measurements, evidence, labels, rulings and human ratings.
 
-Also the thresholds that they were judged with.
+Also the thresholds with which they were judged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ PROVENANCE = ("weights_sha256", "reference", "device", "precision")
 BATCH_ROWS = 5_000
 """How many rows are fetched at a time."""
 Row = Mapping[Any, Any]
-"""The columns of a table of the release by name, and further inputs. They have numbers in place of pseudonyms."""
+"""Values by the release table's column names, and further inputs. Pseudonyms are not computed yet: these are ids."""
 
 
 def _stream(session: Session, query: Select[*tuple[Any, ...]]) -> Iterator[Row]:

@@ -28,7 +28,7 @@ def cancel_audits(session: Session, submission_ref: int, now: datetime) -> None:
     job_queue.cancel_jobs(session, now, queue=Queue.RECOVER, submission_ref=submission_ref)
 
 
-def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tuple[GeneratorFile, Recovery]]:
+def earlier_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tuple[GeneratorFile, Recovery]]:
     """The generators that this one has replaced, each with its audit's outcome, newest first."""
     query = (
         select(GeneratorFile, Recovery)
@@ -36,7 +36,7 @@ def former_recoveries(session: Session, generator: GeneratorFile) -> Sequence[tu
         .where(GeneratorFile.submission_ref == generator.submission_ref, GeneratorFile.id < generator.id)
         .order_by(Recovery.job_id.desc())
     )
-    return [(former, recovery) for former, recovery in session.execute(query)]
+    return [(earlier, recovery) for earlier, recovery in session.execute(query)]
 
 
 def newest_recovery_id(session: Session) -> int:
@@ -58,7 +58,7 @@ def load_refs_with_other_generator(session: Session, refs: Collection[int]) -> s
 
 def refs_with_overfitted_generator(competition_id: int) -> Select[Any]:
     """The refs of a competition's entries with a generator, replaced or not, that is overfitted to its training images.
-    Same condition as :func:`scorer.metrics.copying.latent_recovery.is_overfitted`, only for trusted searches."""
+    Same condition as :func:`scorer.metrics.copying.latent_recovery.is_overfitted`, but only for trusted searches."""
     trusted = or_(Recovery.recovered_share.is_(None), Recovery.recovered_share >= MIN_SHARE_FOUND)
     return (
         select(GeneratorFile.submission_ref.label("ref"))

@@ -104,7 +104,7 @@ def test_a_later_file_hides_no_earlier_verdict(session: Session, now: datetime) 
     generator = newest_row(session, GeneratorFile, submission_ref=entry.ref)
     assert generator is not None
     assert generator.id == newest.generator_id
-    former = rows.former_recoveries(session, generator)
+    former = rows.earlier_recoveries(session, generator)
     assert [(type(one), type(other)) for one, other in former] == [(GeneratorFile, Recovery)]
 
 

@@ -394,9 +394,9 @@ def test_the_page_reports_the_networks_results() -> None:
 
 def test_the_page_names_its_seeds() -> None:
     text = page(Zoo((seed(0, PHOTOGRAPHS), seed(2, PHOTOGRAPHS, ("sup", reading(0.1))))))
-    assert f"**2 of {len(SEEDS)} seeds have been made.**" in text
+    assert f"**2 of {len(SEEDS)} seeds have been measured.**" in text
     assert "**Not measured: mgan, ae, vae, aug," in text
-    assert "- Seed 2, 2 minutes of one core for its trainings. Measured" in text
+    assert "- Seed 2, 2 minutes of training on one core. Measured" in text
 
 
 def list_sign_names(read: SpaceReading) -> set[str]:
