@@ -28,8 +28,10 @@ from tests.worker.rescoring.campaigns import (
     started,
     waiting,
 )
-from tests.worker.substitute_extractor import OTHER
+from tests.worker.substitute_extractor import OTHER, substitute_extractor
 from worker.dispatch import run_next
+
+__all__ = ["substitute_extractor"]  # pytest finds fixtures by their names in the module
 
 
 def moment() -> str:

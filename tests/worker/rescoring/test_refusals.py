@@ -29,12 +29,12 @@ from tests.worker.rescoring.campaigns import (
     waiting,
     with_an_entry,
 )
-from tests.worker.substitute_extractor import OTHER
+from tests.worker.substitute_extractor import OTHER, substitute_extractor
 from worker.dispatch import run_next
 from worker.runtime.preemption import Preempted
 from worker.scoring import score
 
-__all__ = ["cached", "service", "slug"]  # pytest finds fixtures by their names in the module
+__all__ = ["cached", "service", "slug", "substitute_extractor"]  # pytest finds fixtures by their names in the module
 UNKNOWN = "0" * 64
 
 

@@ -14,8 +14,11 @@ from scorer.lifecycle import Queue, Status
 from tests.api.conftest import Service, read_problem
 from tests.api.tuning.tuning_acts import add_shown_track, added_shown_track, measure
 from tests.factories import make_zip, noise_images
+from tests.worker.substitute_extractor import substitute_extractor
 from worker.dispatch import run_next
 from worker.scoring import shown_tracks as worker_module
+
+__all__ = ["substitute_extractor"]  # pytest finds fixtures by their names in the module
 
 OTHER = "efficientnet_lite0"
 

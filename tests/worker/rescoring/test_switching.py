@@ -26,11 +26,11 @@ from tests.worker.rescoring.campaigns import (
     undo,
     waiting,
 )
-from tests.worker.substitute_extractor import OTHER
+from tests.worker.substitute_extractor import OTHER, substitute_extractor
 from worker.dispatch import run_next
 from worker.scoring import score
 
-__all__ = ["cached", "service", "slug"]  # pytest finds fixtures by their names in the module
+__all__ = ["cached", "service", "slug", "substitute_extractor"]  # pytest finds fixtures by their names in the module
 
 
 def fetch_tau(service: Service, slug: str) -> float:
