@@ -32,7 +32,7 @@ from scorer.process_resources import usable_cores
 
 MAX_PROCESSES = 4
 PIXEL_BYTES = 8 << 20
-"""The pixels that a process decodes before it answers: at most these are copied out of its memory at a time."""
+"""The pixels that a process decodes before it answers: at most this many are copied out of its memory at a time."""
 MAX_REFERENCES = 16
 """The reference images that it decodes before it answers: each may have millions of pixels before it is resized."""
 START_SECONDS, WINDOW_SECONDS, IMAGE_SECONDS = 120.0, 60.0, 20.0

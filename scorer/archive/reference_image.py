@@ -1,7 +1,7 @@
 """Decodes one reference image of any size and resizes it to the competition's size. Provenance calls this the
 *bottleneck*.
 
-The way references are resized moves FID more than the difference between many models
+How references are resized affects FID more than the differences between many models do
 (``docs/explanation/metrics.md#reference-images`` and ``#preprocessing``). So it is fixed here, and its name,
 ``BOTTLENECK``, is part of every statistic's hash. The filter is Pillow's bicubic, which widens with the scale
 (antialiased), applied to float samples that are never rounded back to 8 bits. This is known as clean-fid (Parmar et al.

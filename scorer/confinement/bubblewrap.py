@@ -1,8 +1,8 @@
 """Bubblewrap around a command, if it is installed and may make namespaces: disks that are read-only except for one
 folder, and a separate process table.
 
-It backs up the other measures: if a fault in them allows, for example, a change of modes or owners, it still fails on a
-read-only disk.
+It backs up the other measures: if a fault in them allows, for example, a change of modes or owners, the change still
+fails on a read-only disk.
 """
 
 import shutil

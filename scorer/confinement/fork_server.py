@@ -73,9 +73,9 @@ class ForkedProcess:
 
 def start_process(module: str, arguments: Sequence[str], files: Sequence[int]) -> ForkedProcess:
     """Call ``module.main(*arguments)`` in a separate process. The process has at most four open ``files``, as its
-    descriptors from 0: standard input, output and errors, and one more.
+    descriptors from 0: standard input, output and error, and one more.
 
-    Raises ``RuntimeError`` if no process starts. Errors in the module go to standard errors.
+    Raises ``RuntimeError`` if no process starts. Errors in the module go to standard error.
     """
     message = json.dumps([module, *arguments]).encode()
     for _ in range(2):
@@ -95,7 +95,7 @@ _server: "_ForkServer | None" = None
 
 
 def _current_server() -> "_ForkServer":
-    """The server of this process. A fork of a process has another server than its parent."""
+    """The server of this process. A forked process has a different server from its parent."""
     global _server  # noqa: PLW0603 - one for all threads
     with _lock:
         if _server is None or _server.owner != os.getpid():

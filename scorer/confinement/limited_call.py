@@ -48,7 +48,7 @@ class Turns:
 
 @dataclass(frozen=True)
 class Purpose:
-    """A kind of file for limited processes: the memory that each may use beyond twice its bytes, and their turns."""
+    """A kind of file for limited processes: the memory each may use beyond twice the file's bytes, and their turns."""
 
     memory_bytes: int
     turns: Turns

@@ -23,7 +23,7 @@ def encode_refusal(error: KennelError) -> dict[str, Any]:
 
 def error_from(refusal: Mapping[str, Any], *, default_slug: str) -> KennelError:
     """The error of a refusal. Texts are cut and lose control characters, an invalid slug is replaced by
-    ``default_slug``, and of the further fields only numbers are taken."""
+    ``default_slug``, and only numbers are kept of the other fields."""
     slug = str(refusal.get("slug"))
     if not re.fullmatch(r"[a-z0-9-]{1,40}", slug):
         slug = default_slug

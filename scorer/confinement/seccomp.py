@@ -3,7 +3,7 @@
     for each call:  load its number;  if the list has it with this argument: allow;  else: fail
 
 The filter cannot be removed. It is classic BPF for ``prctl(PR_SET_SECCOMP)``, which an unprivileged process may call,
-also in most containers. The numbers are those of x86-64, the only tested architecture; on others there is no filter.
+even in most containers. The numbers are those of x86-64, the only tested architecture; on others there is no filter.
 """
 
 import ctypes

@@ -96,7 +96,7 @@ OPENAT, CLONE = 257, 56
 def build_conditions(process: int, *, opens_files: bool, starts_threads: bool) -> Mapping[int, Condition]:
     """The calls, by number, that the process with this number may only make with some values of an argument.
 
-    Signals and limits only apply to itself. Opening a file for reading cannot empty it, which the first two versions of
+    It can signal and limit only itself. Opening a file for reading cannot empty it, which the first two versions of
     Landlock would allow. A descriptor cannot send signals to other processes (``F_SETOWN``).
     """
     conditions = {

@@ -22,7 +22,7 @@ from scorer.errors import Conflict
 STATEMENT_SECONDS = 6 * 3600.0
 """How long the copy of one table may take."""
 FROZEN_XID = 3
-"""The lowest transaction id of any database, which has long ended."""
+"""The lowest transaction id of any database; its transaction ended long ago."""
 TABLES = tuple(Table.metadata.sorted_tables)
 """Every table, after the tables that it refers to."""
 SEQUENCES = """

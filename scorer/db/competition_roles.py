@@ -75,7 +75,7 @@ def competitions_entered_by(session: Session, account_id: int) -> Sequence[Compe
 
 
 def add_former_organizer(session: Session, account_id: int, now: datetime) -> None:
-    """Record that a person organized every competition that they have not entered, and no longer does."""
+    """Record a person as former organizer of every competition that they have not entered."""
     entered = exists().where(Membership.competition_id == Competition.id, Membership.account_id == Account.id)
     former = (
         select(Competition.id, Account.id, literal("organizer"), literal(now), literal(now), literal(now))

@@ -22,7 +22,7 @@ class ServerSettings(NamedTuple):
 
 
 class Unsent(NamedTuple):
-    """The unsent items: how many wait, since when the oldest is due, and how many have failed since a moment."""
+    """The unsent items: how many wait, when the oldest became due, and how many have failed since a moment."""
 
     waiting: int
     oldest_due_at: datetime | None

@@ -106,7 +106,7 @@ def notice_exists(session: Session, account_id: int, notice_id: int) -> bool:
 
 
 def mail_choices(session: Session, account_id: int) -> dict[str, bool]:
-    """Whether a person wants mails, by kind of notice. Only has kinds that they have made a choice for."""
+    """Whether a person wants mails, by kind of notice. Only includes kinds for which they have made a choice."""
     choices = session.scalars(select(MailChoice).where(MailChoice.account_id == account_id))
     return {choice.kind: choice.mailed for choice in choices}
 

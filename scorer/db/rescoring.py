@@ -1,4 +1,4 @@
-"""SQL for rescoring campaigns: which measurements count, the terms of measurements, and the campaigns' rows."""
+"""SQL for rescoring campaigns: which measurements count, their conditions, and the campaigns' rows."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ def counts(
 
 
 def conditions_hash(track_id: int, measured: Any) -> ColumnElement[int]:
-    """A number for the scorer version and references of a measurement on a track. Equal numbers mean equal terms."""
+    """A number for the scorer version and references of a measurement on a track; equal for equal conditions."""
     first = (
         select(RescoringCampaign.former_preparation_id)
         .where(RescoringCampaign.track_id == track_id)
@@ -65,7 +65,7 @@ class MeasurementConditions(NamedTuple):
 def load_conditions(
     session: Session, track_id: int, refs: Collection[int], *, at: datetime | None = None
 ) -> dict[int, MeasurementConditions]:
-    """The terms of entries' newest measurements that count on a track, by ref, at the moment ``at``."""
+    """The conditions of entries' newest measurements that count on a track, by ref, at the moment ``at``."""
     first = select(func.min(RescoringCampaign.id)).where(RescoringCampaign.track_id == track_id).scalar_subquery()
     campaign, earliest = aliased(RescoringCampaign), aliased(RescoringCampaign)
     preparation_id = func.coalesce(campaign.preparation_id, earliest.former_preparation_id)
@@ -253,7 +253,7 @@ def count_without_zip(session: Session, competition_id: int, *conditions: Column
 
 
 def is_counted(track_id: int) -> Exists:
-    """Whether a submission has a measurement on a track that counts."""
+    """Whether a submission has a measurement that counts on a track."""
     return exists().where(
         Measurement.submission_ref == Submission.ref,
         Measurement.track_id == track_id,

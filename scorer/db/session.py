@@ -36,7 +36,7 @@ class ReadOnlyServer(ConnectionLost):
 
 
 UNAVAILABLE = (OperationalError, InterfaceError, PoolTimeoutError, ConnectionLost)
-"""Errors of a database that is busy or away. The same transaction may succeed a moment later."""
+"""Errors of a database that is busy or unreachable. The same transaction may succeed a moment later."""
 DATABASE_ERROR: type[Exception] = DBAPIError
 MAX_SKEW = timedelta(seconds=5)
 READ_ONLY = "25006"
@@ -119,7 +119,7 @@ def end_reading(session: Session) -> bool:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether the database was busy or away: one of ``UNAVAILABLE``, or another error that lost a connection."""
+    """Whether the database was busy or unreachable: one of ``UNAVAILABLE``, or another error that lost a connection."""
     return isinstance(error, UNAVAILABLE) or (isinstance(error, DBAPIError) and error.connection_invalidated)
 
 
@@ -130,8 +130,8 @@ def unavailability(error: BaseException) -> str:
 
 
 def refusal(error: BaseException) -> str | None:
-    """Why the database is away, refuses, or does not allow an operation, in one line without the statement. None for
-    other errors."""
+    """Why the database is unreachable or refuses an operation, in one line without the statement. None for other
+    errors."""
     driver = error.orig if isinstance(error, DBAPIError) else error.__cause__ if is_unavailable(error) else error
     if not isinstance(driver, psycopg2.Error):
         return str(error) if is_unavailable(error) else None

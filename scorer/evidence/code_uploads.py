@@ -98,8 +98,8 @@ def require_code_change(acting: Acting, submission_id: str) -> Submission:
     """The submission, if this person may attach or replace its code now. ``NotFound``, ``Forbidden`` or ``Conflict`` if
     not.
 
-    It must belong to their own team. They may attach code until the deadline, until the end of a request, or while
-    the team can appeal. Late entries take code at any time.
+    It must belong to their own team. They may attach code until the deadline, until the end of an organizer's request
+    for it, or while the team can appeal. Late entries take code at any time.
     """
     submission = find_submission(acting.session, submission_id, acting.actor)
     if not is_own(acting.session, submission, acting.actor):

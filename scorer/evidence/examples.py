@@ -15,7 +15,7 @@ from scorer.errors import NotFound
 from scorer.evidence.images import StoredImages, build_pairs_png
 
 NEAR_DUPLICATE_GROUPS = ("near-copies", "thumbnail-copies", "hash-copies", "relative-copies", "partly-copied")
-"""Groups of images near training images. Mostly they contain the same images of the entry."""
+"""Groups of images near training images. They mostly contain the same images of the entry."""
 GROUP_SIGNS: Mapping[str, Collection[str]] = MappingProxyType(
     {
         "near-copies": ("near-copies", "mirrored-copies"),

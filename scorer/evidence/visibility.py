@@ -69,8 +69,8 @@ class VisibleEvidence:
 
 
 def require_visible(session: Session, submission_id: str, account: Account | None) -> Submission:
-    """An entry with evidence that this person may see. ``NotFound`` otherwise: until a board is published for everybody
-    but reviewers, and until the final board for everybody else but the team."""
+    """An entry with evidence that this person may see. ``NotFound`` otherwise. Reviewers may see it at any time, its
+    team once a board is published, everybody else once the final board is."""
     submission = submissions.submission_by_id(session, submission_id)
     if submission is None:
         raise unknown_submission(submission_id)

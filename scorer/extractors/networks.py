@@ -1,5 +1,5 @@
 """Networks of timm and torch-fidelity, filled from a weight file tensor by tensor. Some have descriptors as features,
-and some transformers run at another size than the one they were trained at.
+and some transformers run at a different size from the one they were trained at.
 """
 
 import io

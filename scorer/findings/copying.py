@@ -166,7 +166,7 @@ def partial_copying_findings(test: PartialCopying) -> tuple[Finding, ...]:
 
 
 def membership_findings(test: MembershipInference) -> tuple[Finding, ...]:
-    """How well the entry distinguishes training from held-out images: the AUC, and true positives at 1 % false ones."""
+    """How well the entry separates training from held-out images: AUC, and true positives at 1 % false positives."""
     auc_p = test.ranks.p_larger
     sentence = (
         f"In {format_percent(test.auc)} of all comparisons of a training image with a held-out image, the training"

@@ -162,8 +162,8 @@ def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...
 
 
 def _count_error(groups: list[tuple[int, int]], count: int) -> float:
-    """The standard error of how many of ``count`` images count. ``groups`` has the size of each group and how many of
-    its images count. All other images are groups of one and do not count."""
+    """The standard error of the number of counted images among ``count``. ``groups`` has the size of each group and how
+    many of its images count. All other images are groups of one and do not count."""
     if not count:
         return 0.0
     single = count - sum(size for size, _ in groups)

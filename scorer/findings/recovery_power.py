@@ -81,7 +81,7 @@ def _finding(name: str, shares: DetectableShares, condition: str) -> Finding:
 
 
 def start_findings(by_start: Mapping[str, Vector]) -> Iterator[Finding]:
-    """What more than one start found of the generator's own images, if there was more than one."""
+    """The share of the generator's own images found from one start, if the search used several."""
     errors = by_start.get("generated")
     if errors is None or len(errors) < 2:
         return

@@ -21,14 +21,14 @@ MAX_U_SHARE = 0.45
 MIN_SHARE = 0.05
 """The smallest share of an entry's images that counts. Fewer copies may be chance or accident."""
 MIN_AUC = 0.6
-"""The smallest AUC that counts: how often the training image of a training and a held-out image is nearer to the entry.
-An entry above it reveals which images its generator was trained on. Every generator that fits the training images is a
-little nearer to them: a kernel density of the likeliest width had 0.55."""
+"""The smallest AUC that counts: how often, of a training and a held-out image, the former is nearer to the entry. An
+entry above it reveals which images its generator was trained on. Every generator that fits the training images is a
+little nearer to them: a kernel density estimate of maximum-likelihood width had 0.55."""
 MIN_DISTINCT_IMAGES = 20
 """An entry has collapsed if its share of alike pairs is 1 / this or more: it is no more varied than this many different
-images, repeated. The share of alike pairs does not depend on the number of images. The share of images that are alike
-to another one does, and it approaches 1 among thousands of blurred images. Honest but blurry models varied as much as
-90 different images in one extractor and 700 in another."""
+images, repeated. The share of alike pairs does not depend on the number of images. The share of images that are like
+another one does, and it approaches 1 among thousands of blurred images. Honest but blurry models varied as much as 90
+different images in one extractor and 700 in another."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ IMAGE_COLUMNS: Mapping[str, str] = MappingProxyType(
 """The signs about single images, each with the prefix of the columns of its share."""
 CLOSENESS = frozenset({"data-copying", "membership", "not-authentic"})
 MOST = 0.5
-"""The share of the copies from which they are called exact, or mirrored."""
+"""If at least this share of the copies is exact, or mirrored, the sentence calls them so."""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ class Figure:
         return self.values[self.columns.index(name)]
 
     def rows(self, begin: Transaction) -> Iterator[list[tuple[Any, ...]]]:
-        """All rows, some thousands at a time, with None for nan, which JSON lacks. Each part reads its names in its own
+        """All rows, a few thousand at a time, with None for nan, which JSON lacks. Each part reads its names in its own
         transaction, because the receiver may be slow."""
         for start in range(0, len(self), ROWS_AT_A_TIME):
             part = {

@@ -65,7 +65,7 @@ def add_job(
 
     Public jobs come before private jobs, and jobs of shown tracks last. ``makes`` names the purpose of other jobs:
     ``preparation_id``, ``release_id`` or ``study_id`` without a submission; ``generator_id`` of a generator audit,
-    ``campaign_id`` of a rescoring campaign and ``shown_track_id`` of a shown track with one.
+    ``campaign_id`` of a rescoring campaign and ``shown_track_id`` of a shown track with a submission.
     """
     priority = job_queue.SHOWN_PRIORITY if "shown_track_id" in makes else int(private)
     if team is None and submission is not None:

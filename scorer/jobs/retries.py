@@ -65,7 +65,7 @@ def release(session: Session, claim: Claim, *, now: datetime) -> None:
 
 
 def defer(session: Session, claim: Claim, *, error: str, now: datetime, factor: float = 1.0) -> None:
-    """Release a job without ever counting an attempt because its worker has broken down.
+    """Release a job without ever counting an attempt: its worker has broken down.
 
     It is due again after ``DEFERRALS`` (times ``factor``). Does nothing if the claim no longer holds the job.
     """
@@ -77,7 +77,7 @@ def defer(session: Session, claim: Claim, *, error: str, now: datetime, factor: 
 def defer_or_fail(
     session: Session, claim: Claim, *, error: str, now: datetime, max_attempts: int, factor: float = 1.0
 ) -> None:
-    """Release a job without counting an attempt because the worker is faulty or the operator's set-up is incomplete.
+    """Release a job without counting an attempt: the worker is faulty or the operator's set-up is incomplete.
 
     It is due again after ``DEFERRALS`` (times ``factor``). After ``MAX_DEFERRALS``, attempts count. Does nothing if the
     claim no longer holds the job.

@@ -13,7 +13,7 @@ from scorer.lifecycle import Queue
 MISSED_SWEEPS = 2
 """A gap is a time without sweeps of this many intervals, and of at least half a lease."""
 EXTENDED_EVERY = 3
-"""Leases are extended at most once in this many leases. So late sweeps do not hide vanished workers."""
+"""Leases are extended at most once in this many lease durations, so late sweeps do not hide vanished workers."""
 MAX_SENT = 1_000
 """The most messages per queue and sweep: more jobs than workers finish before the next sweep. A broker that has lost a
 million messages does not get all of them at the same time."""

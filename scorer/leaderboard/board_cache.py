@@ -14,7 +14,7 @@ Boards of past moments do not delay current boards. They are made one at a time,
 competition's lock. Beyond ``MAX_PAST_READERS`` requests at a time, further ones are refused.
 
 Lists of competitions show how many teams have a rank on each public board. Ranking every board for that would exceed
-the cache, so these numbers are cached on their own. One statement reads the change feeds of all these competitions.
+the cache, so these numbers are cached separately. One statement reads the change feeds of all these competitions.
 """
 
 from collections import OrderedDict

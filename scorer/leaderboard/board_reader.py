@@ -39,7 +39,7 @@ class BoardReader:
     measured_by: Mapping[int, str]
     """How entries were measured, by ``conditions``, the most common first. Empty if all were measured alike."""
     own_team_id: int | None
-    """The team that gets its place read even if it is on another page."""
+    """The team whose place is read even if it is on another page."""
     organizer: bool
     """Whether the viewer is an organizer, who also sees labels."""
     late: bool
@@ -79,7 +79,7 @@ class BoardReader:
         return np.arange(1, len(listing) + 1) if self.found is None else listing.sorted_ranks(self.found)
 
     def places(self, begin: Callable[[], AbstractContextManager[Session]]) -> Iterator[list[Place]]:
-        """All places, some thousands at a time. Each part reads its names in its own transaction, because the receiver
+        """All places, a few thousand at a time. Each part reads its names in its own transaction, because the receiver
         may be slow."""
         ranks = self.ranks
         for start in range(0, len(ranks), PLACES_AT_A_TIME):

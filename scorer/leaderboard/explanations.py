@@ -41,7 +41,7 @@ def explain(submission: Submission, judged: Score) -> str:
 
 
 def penalty_sentence(fid: float, distance: float, tau: float | None) -> str:
-    """The sentence that says whether and why an entry, not being a copy, is penalised. ``tau`` None: no threshold
+    """The sentence that says whether and why an entry that is not a copy is penalised. ``tau`` None: no threshold
     yet."""
     if tau is None:
         return "It has no score yet, because the organizers have not chosen the threshold tau."

@@ -53,7 +53,7 @@ def positions_in(ordered: Ints, wanted: Ints) -> tuple[Ints, Flags]:
 
 
 def in_blocks(function: Callable[..., NDArray[T]], *columns: NDArray[Any]) -> NDArray[T]:
-    """``function(*columns)`` for a function that computes each row independently, some thousands of rows at a time.
+    """``function(*columns)`` for a function that computes each row independently, a few thousand rows at a time.
     Intermediate results stay in the processor's cache; whole columns would allocate memory for each step."""
     rows = len(columns[0])
     first = function(*(column[:BLOCK_ROWS] for column in columns))

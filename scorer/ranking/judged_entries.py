@@ -57,12 +57,12 @@ class JudgedEntries:
 
     @cached_property
     def is_exempt(self) -> Flags:
-        """Whether each entry is never penalised for any tau: benchmarks and waived entries."""
+        """Whether each entry is exempt from the penalty, whatever tau is: benchmarks and waived entries."""
         return self.is_benchmark | is_among(self.columns.ref, self.rules.waived)
 
     @property
     def is_competing(self) -> Flags:
-        """Whether tau is chosen over each entry: those in time that are no benchmark."""
+        """Whether each entry counts when tau is chosen: entries in time that are not benchmarks."""
         return ~self.columns.late & ~self.is_benchmark
 
     @property

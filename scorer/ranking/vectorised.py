@@ -76,7 +76,7 @@ class BoardListing:
         return self.at_ranks(np.arange(after + 1, end + 1))
 
     def stream(self) -> Iterator[BoardRow]:
-        """All ranked rows, with some thousands in memory at a time."""
+        """All ranked rows, with a few thousand in memory at a time."""
         for after in range(0, len(self), STREAMED_ROWS):
             yield from self.page(after, STREAMED_ROWS)
 
@@ -208,7 +208,7 @@ def _teams_with(judged: JudgedEntries, rows: Flags) -> Flags:
 
 
 def _best_rows(judged: JudgedEntries, rows: Flags) -> Ints:
-    """The row of each team's best entry, in no order. Only entries that share their team's best score are sorted."""
+    """The row of each team's best entry, unordered. Only entries that share their team's best score are sorted."""
     codes, count = judged.codes
     best = np.full(count, np.inf)
     np.minimum.at(best, codes[rows], judged.score[rows])

@@ -72,7 +72,7 @@ def _require_closed(state: CompetitionState) -> None:
 
 
 def _board_moment(session: Session, state: CompetitionState, now: datetime) -> datetime:
-    """The moment that has the current board. Clocks of other machines may be ahead of ``now``."""
+    """``now``, or the newest change if that is later: clocks of other machines may be ahead."""
     track_ids = [track.id for track in state.tracks.values()]
     newest = ranked_entries.newest_change(session.connection(), state.competition.id, track_ids)
     return now if newest is None else max(now, newest)

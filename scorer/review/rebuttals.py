@@ -38,7 +38,7 @@ def rebuttal_refusal(acting: Acting, state: CompetitionState, submission: Submis
 
 
 def _find_time_refusal(state: CompetitionState, decision: AppealableDecision, now: datetime) -> KennelError | None:
-    """The error if the time does not allow rebuttals on such grounds; None if it does."""
+    """The error if a rebuttal on these grounds is not possible at this time; None if it is."""
     window = appeal_windows.compute_decision_window(state, decision)
     if state.phase in {Phase.DRAFT, Phase.OPEN} or window.ends is None:
         return Conflict("review-not-begun", "You can write a rebuttal after the deadline.")

@@ -252,7 +252,7 @@ def _goal(kind: TrackKind, states: Sequence[QueueState]) -> Goal:
 
 
 def claim_next(acting: Acting, state: CompetitionState, *, skip: int) -> NextEntry | None:
-    """Claim the most decisive submission that this reviewer has still to review, after the first ``skip``. Prefers
+    """Claim the most decisive submission that this reviewer still has to review, after the first ``skip``. Prefers
     submissions that nobody else has claimed. None if nothing is left."""
     competition_id = state.competition.id
     limit = 1 + len(claims.claimants(acting.session, competition_id, acting.actor.id, now=acting.now)) + MAX_RIVALS

@@ -58,7 +58,7 @@ def competitions_past_retention(session: Session, kept_days: int, now: datetime)
 
 
 def take_zips(session: Session, slug: str, kept_days: int, *, now: datetime, limit: int) -> list[str]:
-    """Take at most ``limit`` zips off entries of a competition, and record it. Returns the keys of their blobs, to
+    """Detach at most ``limit`` zips from a competition's entries, and record it. Returns the keys of their blobs, to
     delete after the commit. Empty until the board has been published for ``kept_days``."""
     # Keep others from withdrawing the board meanwhile.
     competitions.lock_competition(session, slug, share=True)

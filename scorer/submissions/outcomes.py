@@ -100,8 +100,8 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
     if ref is None or track_id is None:
         return False
     submission = session.get_one(Submission, ref)
-    # The lock prevents a publication, another private track and a new shown track during this transaction. Publications
-    # have a moment, and the other two queue all scored entries. They also lock the competition before jobs.
+    # The lock prevents a publication, another private track and a new shown track during this transaction: a board is
+    # published as of a moment, and new tracks queue all scored entries. They also lock the competition before jobs.
     competitions.lock_competition(session, submission.competition.slug, share=True)
     if not leases.finish_job(session, claim, now):
         return False

@@ -40,7 +40,7 @@ class Quota:
     """When the daily counts restart: the next UTC midnight."""
     next_entry_at: datetime | None
     """When the next submission is possible: now, at the reset, or at the opening. None if it must wait for another
-    submission, or if the competition closes before."""
+    submission, or if the competition closes first."""
 
     @property
     def remaining(self) -> int | None:

@@ -193,7 +193,7 @@ def _newest_tau(track_id: int, at: datetime | None) -> ScalarSelect[float]:
 def rule_changes_around(
     connection: Connection, competition_id: int, track_ids: Collection[int], *, at: datetime
 ) -> tuple[datetime | None, bool]:
-    """The moment of the last change until ``at``, or None, and whether there was any later change. Changes are those
+    """The moment of the last change up to ``at``, or None, and whether there was any later change. Changes are those
     that judge and rank the entries of these tracks: thresholds, rulings, merges, final picks, rescoring campaigns."""
     moment = union_all(*_rule_changes(competition_id, track_ids)).subquery().c.created_at
     row = connection.execute(select(func.max(moment).filter(moment <= at), func.max(moment) > at)).one()

@@ -74,7 +74,7 @@ def _is_measured(shown: ShownTrack) -> ColumnElement[bool]:
 def load_shown_values(
     session: Session, shown: Collection[ShownTrack], refs: Collection[int], *, until: datetime | None = None
 ) -> Mapping[int, Mapping[str, ShownValue]]:
-    """The newest values until the moment ``until``, by ref and shown track's name. Entries without one are missing."""
+    """The newest values as of the moment ``until``, by ref and shown track's name. Entries without one are missing."""
     if not shown or not refs:
         return {}
     names = {track.id: track.name for track in shown}

@@ -83,7 +83,7 @@ def removed_zips(session: Session, competition_id: int) -> RemovedZips:
 def take_zips(
     session: Session, competition_id: int, winners: Collection[int], *, before: datetime, now: datetime, limit: int
 ) -> list[str]:
-    """Take at most ``limit`` deletable zips off their entries. Returns the keys of their blobs, to delete after the
+    """Detach at most ``limit`` deletable zips from their entries. Returns the keys of their blobs, to delete after the
     commit. Locked entries stay until the next round."""
     return _take(session, _is_removable(competition_id, winners, before), now, limit=limit)
 

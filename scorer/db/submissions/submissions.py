@@ -73,7 +73,7 @@ def move_submission(
 
 
 def newest_measurement(session: Session, submission_ref: int, track_id: int) -> Measurement | None:
-    """The newest measurement of a submission on a track that counts."""
+    """A submission's newest measurement that counts on a track."""
     counts = rescoring.counts(Measurement.campaign_id)
     return newest_row(session, Measurement, counts, submission_ref=submission_ref, track_id=track_id)
 

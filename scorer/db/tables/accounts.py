@@ -36,9 +36,9 @@ class Account(Table):
     """argon2id in PHC format. None for an account that only has API tokens or an OpenID Connect identity."""
     created_at: Mapped[datetime]
     suspended_at: Mapped[datetime | None]
-    """Since when nobody can sign in to this account."""
+    """When the account was suspended. Nobody can sign in to it."""
     deleted_at: Mapped[datetime | None]
-    """Since when its names are replaced by a pseudonym and other rows only have its number."""
+    """When its names were replaced by a pseudonym. Other rows only have its number."""
 
     competition_roles: Mapped[list[CompetitionRole]] = relationship(
         primaryjoin="CompetitionRole.account_id == Account.id", viewonly=True

@@ -66,7 +66,7 @@ class Submission(Table):
     note: Mapped[str]
     blob_key: Mapped[str | None] = mapped_column(index=True)
     zip_removed_at: Mapped[datetime | None]
-    """When its zip was deleted from the store (``blob_key`` is then None). That is long after the final publication."""
+    """When its zip was deleted from the store (``blob_key`` is then None)."""
     external_id: Mapped[str | None]
     """Its id in the table that it was imported from; None for an uploaded submission."""
     idempotency_key: Mapped[str | None]
@@ -147,7 +147,7 @@ class Upload(Table):
     reserved: Mapped[int | None] = mapped_column(BigInteger)
     """How many of its bytes count in the quotas; None: its length."""
     reserved_until: Mapped[datetime | None]
-    """Until when they count without a first byte; None: until the upload is closed."""
+    """How long they count if no byte arrives; None: until the upload is closed."""
     sha256: Mapped[str | None]
     """The SHA-256 that the client has announced (hex)."""
     idempotency_key: Mapped[str | None]
@@ -161,7 +161,7 @@ class Upload(Table):
     expires_at: Mapped[datetime]
     completed_at: Mapped[datetime | None]
     finishing_until: Mapped[datetime | None]
-    """Until when a request may take to create the submission. After that, another request may start."""
+    """The time limit of the request that creates the submission. After that, another request may start."""
     submission_ref: Mapped[int | None] = mapped_column(ForeignKey(Submission.ref), index=True)
     problem: Mapped[dict[str, Any] | None]
     """Why it was refused: kind, slug, message and faults of the error."""

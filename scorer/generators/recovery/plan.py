@@ -40,7 +40,7 @@ class AuditPlan:
     """``authors``: 50 evaluations with step 1 and no line search from a drawn point, as in the paper's code, which uses
     one start, and ten in its table 2."""
     stability: int = 0
-    """Generated images that are also searched from the same number of starts (the paper's appendix C)."""
+    """Generated images that are also searched for, from this many starts each (the paper's appendix C)."""
     batch: int = 64
     """Images that the generator produces at a time."""
     region: Region | None = None

@@ -29,7 +29,7 @@ ProgressCallback = Callable[[float], None]
 
 AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
 MAX_ERROR = 4.0
-"""The largest error between images in [-1, 1], which also counts for a search that diverges."""
+"""The largest error between images in [-1, 1], which is also that of a search that diverges."""
 MAX_ROW_DIFFERENCE = 1e-3  # between an image generated alone and in a batch
 
 
@@ -73,7 +73,7 @@ def images_at(generator: GeneratorFunction, points: Tensor, size: int) -> Tensor
 
 
 def require_images(generator: GeneratorFunction, latent: Latent, size: int, *, seed: int) -> None:
-    """Refuse a generator with images that cannot be searched (:class:`Invalid`).
+    """Refuse a generator that cannot be searched because of its images (:class:`Invalid`).
 
     ``bad-generator``: a wrong shape, or values that are not finite or outside [-1, 1]. ``rows-depend``: an image
     depends on the others in its batch (batch normalisation in training mode).
@@ -140,7 +140,7 @@ class Search:
         )
 
     def stability(self, targets: Tensor, seed: int, progress: ProgressCallback | None = None) -> SearchStability:
-        """Search n targets (n, 3, s, s) from the same n drawn points each."""
+        """Search for each of n targets (n, 3, s, s) from the same n drawn points."""
         mask, points = build_mask(self.plan, targets.shape[2]), self.latent.draw(len(targets), seed)
         curves = []
         for number, point in enumerate(points):
@@ -152,7 +152,7 @@ class Search:
         return SearchStability(np.stack(curves))
 
     def _recover_batch(self, targets: Tensor, seed: int, progress: ProgressCallback | None) -> RecoveredImages:
-        """Recover one batch. A target recovered verbatim gets no further start, whichever kind it is."""
+        """Recover one batch. A target recovered verbatim gets no further start, whatever its kind."""
         mask = build_mask(self.plan, targets.shape[2])
         count = len(targets)
         error = np.full(count, np.inf)

@@ -5,7 +5,7 @@ last. Progress goes to standard output as lines of JSON, results go to files
 (:mod:`scorer.generators.sandbox.exchange`).
 
 The rehearsal is an audit of Kennel's own generator. Torch and numpy import many of their modules on first use, and a
-confined process can read no libraries. So one audit runs from its file to its result.
+confined process can read no libraries. So the rehearsal runs one whole audit, from file to result.
 """
 
 import json

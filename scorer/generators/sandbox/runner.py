@@ -148,7 +148,7 @@ def _by_signal(status: int) -> int:
 
 
 def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]:
-    """The lines that the process writes, until it closes standard output, writes a line too long, or time is up."""
+    """The lines that the process writes, until it closes standard output, writes an overlong line, or time is up."""
     assert process.stdout is not None  # noqa: S101 - it is a pipe
     rest = b""
     with selectors.DefaultSelector() as selector:

@@ -1,7 +1,7 @@
-"""Whether a generator made an entry: can it make the entry's images, and do newly drawn images look alike?
+"""Whether a generator made an entry: can it make the entry's images, and do newly drawn images look like them?
 
-A search of its latents finds the images that a generator made as often as other images of its own. It finds images of
-another generator at most as often as held-out images.
+If a generator made the entry, a search of its latents finds the entry's images as often as its other images. It finds
+images of another generator at most as often as held-out images.
 
     reach      found(entry) against found(own), error below 0.025: Fisher's exact test, one-sided
     features   new images against the entry's: the 1-nearest-neighbour two-sample test

@@ -30,7 +30,7 @@ class InternalDuplicates:
 
     group: Indices
     dependents: Indices
-    """For each image, how many others are alike to it and to no other image, (n,)."""
+    """For each image, how many others are like it and like no other image, (n,)."""
     pairs: int
     alike_pairs: int
     """The number r of held-out images within the limit, each counted as one alike pair."""
@@ -44,18 +44,18 @@ class InternalDuplicates:
 
     @property
     def images(self) -> int:
-        """The number of images that are alike to another image."""
+        """The number of images that are like another image."""
         return int(self.sizes[self.sizes > 1].sum())
 
     @property
     def share(self) -> float:
-        """The share in [0, 1] of the images that are alike to another image."""
+        """The share in [0, 1] of the images that are like another image."""
         return self.images / len(self.group)
 
     @property
     def standard_error(self) -> float:
         """Standard error of ``share`` over the choice of images, from a jackknife. Removing an image also removes those
-        that are alike to it alone."""
+        that are like it alone."""
         lost = (self.sizes > 1)[self.group] + self.dependents
         return float(lost.std(ddof=1) / np.sqrt(len(lost))) if len(lost) > 1 else 0.0
 

@@ -76,7 +76,7 @@ class KolmogorovSmirnov:
     p_value: float
     """Two-sided."""
     excess: float
-    """How far the distribution function of the training errors is above: max of F_train - F_held-out, >= 0."""
+    """How far the distribution function of the training errors is above the other: max F_train - F_held-out, >= 0."""
     p_smaller: float
     """One-sided, for smaller training errors."""
 

@@ -2,9 +2,9 @@
 
 Held-out images define which distance is near: nearer to the training images than all but 1 % of them
 (:mod:`scorer.metrics.copying.partial_copying` has the count, its expectation and its p-value). A mirrored copy is found
-with the features of the mirrored *training* images. These are the same for all entries, so an entry passes the network
-only once. Held-out images are also compared with both sets; otherwise generated images would have two chances to be
-near, and held-out images one.
+with the features of the mirrored *training* images. These are the same for all entries, so an entry passes through the
+network only once. Held-out images are also compared with both sets; otherwise generated images would have two chances
+to be near, and held-out images one.
 
 A relative distance compares how near an image is to one training image with how near it is to others. Carlini et al.
 2023 divide the distance to the nearest training image by the mean of the distances to the 50 nearest:

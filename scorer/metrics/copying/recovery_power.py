@@ -9,7 +9,7 @@ How far the search itself can be trusted:
 
 success    the share of targets with an error below 0.025 (verbatim) and 0.1 (plausible) after each start
            (Webster et al. 2019, table 2)
-stability  the same targets searched from the same starts, every target from every start: the quartiles of all
+stability  the same targets searched for from the same starts, every target from every start: the quartiles of all
            errors after each iteration (appendix C)
 """
 
@@ -96,7 +96,7 @@ def success_by_start(errors: Vector) -> dict[str, list[float]]:
 
 @dataclass(frozen=True, eq=False)
 class SearchStability:
-    """The errors of every target searched from every start, after each iteration."""
+    """The errors of every target, searched for from every start, after each iteration."""
 
     errors: Vector
     """(starts, iterations + 1, targets)"""
@@ -118,7 +118,7 @@ class SearchStability:
         return int(reached[0]) if len(reached) else None
 
     def as_json(self) -> dict[str, Any]:
-        """Numbers of starts and targets, quartiles after each iteration, and each target's share of finding starts."""
+        """Numbers of starts and targets, quartiles by iteration, and the share of starts that find each target."""
         low, median, high = self.quartiles.tolist()
         starts, _, targets = self.errors.shape
         return {
