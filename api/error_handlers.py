@@ -38,7 +38,7 @@ SENTENCES = {
     (404, "Not Found"): "There is no page at this address. Check the address.",
     (405, "Method Not Allowed"): "This address does not support the request method.",
 }
-"""The messages of error pages for problems that only have the name of the status."""
+"""The messages of error pages for problems whose only text is the name of the status."""
 ERROR_TITLES = {
     400: "Bad request",
     401: "Sign in",
@@ -128,7 +128,7 @@ async def _answer(request: Request, response: JSONResponse, message: str) -> Res
 
 async def _find_viewer(request: Request, code: int) -> Viewer | None:
     """The viewer for the menu of an error page. If the request has not identified the viewer, for example at an unknown
-    address, this function does. It does not after internal errors or too many requests, to add no load."""
+    address, this function does, but not after internal errors or too many requests, to avoid further load."""
     looks_up = bool(request.cookies) and code not in WITHOUT_LOOK_UP and not hasattr(request.state, "viewer")
     if looks_up and session_secret(request) is not None:
         with suppress(KennelError, DATABASE_ERROR, *UNAVAILABLE):

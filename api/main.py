@@ -102,7 +102,7 @@ def served_app() -> FastAPI:
         warn_about_unknown_settings(os.environ)
         _warn_about_separate_metrics(settings)
         configure_traces(settings.traces_endpoint, "kennel-web")
-        with suppress(*UNAVAILABLE), connected(settings) as sessions:  # without its database, every response reports it
+        with suppress(*UNAVAILABLE), connected(settings) as sessions:  # if the database is down, responses report it
             require_connections(sessions, settings)
         require_single_server(settings)
     except Unavailable as error:

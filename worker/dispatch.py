@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 
 
 def run_next(context: WorkerContext, queue: Queue) -> bool:
-    """Run the fairest due job of a queue, or of one of this worker's queues with a higher priority. Returns False if
-    there was none. Raises ``SystemExit`` if the process has lost its GPU.
+    """Run the next due job, in fair order, of a queue or of one of this worker's queues with a higher priority. Returns
+    False if there was none. Raises ``SystemExit`` if the process has lost its GPU.
     """
     with health.end_on_device_loss():
         return _run_next(context, queue)
@@ -143,7 +143,7 @@ def _settle_failure(context: WorkerContext, claim: leases.Claim, error: Exceptio
         )
         return
     if isinstance(error, StoreUnavailable) and self_test(context) is not None:
-        _defer(context, claim, error)  # the store itself fails: all jobs wait, for any length of time
+        _defer(context, claim, error)  # the store itself fails: all jobs wait, however long it takes
         return
     lacks_something = isinstance(error, (Unavailable, *UNAVAILABLE))
     if not lacks_something:

@@ -67,7 +67,7 @@ def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSectio
 
 @dataclass(frozen=True)
 class GeneratorSection:
-    """The generator upload, if there is one. ``not_yet_reason`` says why no other file is accepted today, if so."""
+    """The generator upload, if there is one. ``not_yet_reason`` says why no other file is accepted yet, if none is."""
 
     upload: GeneratorView | None
     errors: RecoveryErrorsChart | None

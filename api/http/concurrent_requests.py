@@ -1,4 +1,4 @@
-"""Limits how many requests an account has in progress. Plain ASGI, and a function that names the account.
+"""Limits how many requests an account has in progress. Plain ASGI; :func:`count_request` names the account.
 
 A bounded number of threads answers requests. Without the limit, slow requests of one account could occupy all of them.
 """

@@ -21,7 +21,7 @@ from scorer.errors import Invalid, KennelError, TooLarge
 P = ParamSpec("P")
 Fields = ImmutableMultiDict[str, str]
 MAX_FORM_BYTES = 1 << 20
-"""Fits the two texts of a competition with up to 50,000 characters each, which take up to 9 bytes in a form."""
+"""Fits the two texts of a competition with up to 50,000 characters each, at up to 9 bytes a character."""
 MAX_FIELDS = 100
 TAKEN_COOKIE = "kennel-taken"
 

@@ -72,11 +72,11 @@ class RateLimiter:
         storage = RedisStorage(url, key_prefix="kennel-rates", wrap_exceptions=True, **options)
         self._breaker = CircuitBreaker()
         self._shared = MovingWindowRateLimiter(storage)
-        self._own = FixedWindowRateLimiter(MemoryStorage())  # needs one number per requester, not one per request
+        self._own = FixedWindowRateLimiter(MemoryStorage())  # stores one number per requester, not one per request
 
     def hit(self, name: str, *who: object, cost: int = 1) -> None:
-        """Count a request that costs as much as ``cost`` requests; ``TooMany`` with the seconds to wait above the
-        limit. An expensive request costs at most half of the limit, so it can always be made."""
+        """Count a request that costs as much as ``cost`` requests. Above the limit, ``TooMany`` with the seconds to
+        wait. An expensive request costs at most half of the limit, so it can always be made."""
         item = self._items[name]
         cost = max(1, min(cost, item.amount // 2))
         key = [name, *map(str, who)]

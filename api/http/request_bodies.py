@@ -43,7 +43,7 @@ MAYBE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
 
 class RefusedBody(HTTPException):
-    """A body that is too large or too slow, or exceeds the number of bodies; ``slug`` names the problem for programs.
+    """A body that is too large or too slow, or is one body too many; ``slug`` names the problem for programs.
 
     It is an ``HTTPException`` because FastAPI answers all other errors while reading a body with 400.
     """
@@ -87,8 +87,8 @@ class RequestBodies:
             del self._senders[sender]
 
     def add_file_bytes(self, account_id: int, held: int, count: int) -> None:
-        """Count ``count`` more bytes of an account's file with ``held`` counted bytes; ``RefusedBody`` if they exceed
-        the limit together with the account's other files."""
+        """Count ``count`` more bytes of an account's file, after the ``held`` bytes counted before. ``RefusedBody`` if
+        it exceeds the limit together with the account's other files."""
         others = self._file_bytes[account_id] - held
         if others and others + held + count > MAX_FILE_BYTES_PER_ACCOUNT:
             title = (

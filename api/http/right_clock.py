@@ -10,6 +10,6 @@ from scorer.errors import Unavailable
 def require_right_clock(session: Session) -> None:
     """``Unavailable`` if this machine's clock differs from the database's: the service could accept an entry after the
     close, or refuse one before it."""
-    session.connection()  # connect first, because that would take too long during the measurement
+    session.connection()  # connect first: the time to connect would distort the measurement
     if abs(skew_in(session, utc_now)) > MAX_SKEW:
         raise Unavailable("wrong-clock", "The server's clock is wrong, so it accepts no entries. Try again later.")

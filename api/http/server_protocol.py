@@ -100,7 +100,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _exceeds_connection_limit(self) -> bool:
         """Whether the process or the address has too many connections. If only the process has, the connection that
-        has been idle for longest is ended instead, if any."""
+        has been idle the longest is ended instead, if any is idle."""
         others = [other for other in self.connections if isinstance(other, BoundedHttpProtocol) and other is not self]
         if self.network and sum(other.network == self.network for other in others) >= MAX_CONNECTIONS_PER_ADDRESS:
             return True

@@ -144,7 +144,7 @@ def require_override(request: Request) -> None:
 
 
 def require_patch_body(request: Request) -> None:
-    """``TusError`` for another content type than ``PATCH_MEDIA_TYPE``."""
+    """``TusError`` for a content type other than ``PATCH_MEDIA_TYPE``."""
     if request.headers.get("content-type", "").lower() != PATCH_MEDIA_TYPE:
         raise TusError(
             415, "wrong-content-type", f"Send the bytes of an upload with the Content-Type {PATCH_MEDIA_TYPE}."

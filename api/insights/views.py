@@ -65,7 +65,7 @@ class FigureView(BaseModel):
 
     @classmethod
     def stream_json(cls, head: bytes, figure: Figure, begin: Transaction) -> Iterator[bytes]:
-        """A figure's JSON in chunks, because it may have a million rows. ``head`` is of :meth:`build_json_head`."""
+        """A figure's JSON in chunks, because it may have a million rows. ``head`` is from :meth:`build_json_head`."""
         yield head
         for number, rows in enumerate(figure.rows(begin)):
             yield (b"," if number else b"") + to_json(rows)[1:-1]

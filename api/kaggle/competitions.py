@@ -128,7 +128,7 @@ def _competition(
 
 
 def _board_track(state: CompetitionState, *, public: bool = False) -> TrackKind:
-    """The track of the board: private once it is published, also for organizers, unless ``public`` is requested."""
+    """The track of the board: private once it is published, even for organizers, unless ``public`` is requested."""
     return "private" if state.published and not public else "public"
 
 

@@ -58,7 +58,7 @@ def _describe(operation: dict[str, Any], route: RouteContext, method: str) -> No
 
 
 def _drop_unused(document: dict[str, Any]) -> None:
-    """Remove FastAPI's error schemas, and errors of no operation."""
+    """Remove FastAPI's error schemas, and errors that no operation has."""
     for name in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(name, None)
     operations = [operation for methods in document["paths"].values() for operation in methods.values()]

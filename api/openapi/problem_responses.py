@@ -86,7 +86,7 @@ def build_responses(route: RouteContext, method: str, *, has_body: bool) -> dict
 def _statuses(route: RouteContext, method: str, has_body: bool) -> Iterator[int]:
     yield from (422, 503)
     if depends_on(route, dependencies.claimed_viewer) or method not in SAFE_METHODS:
-        yield from (401, 403, 429)  # without a caller, for signing in and up
+        yield from (401, 403, 429)  # unsafe methods without a caller: signing in and up
     if depends_on(route, session_cookies.rater_secret):
         yield 401
     if "{" in (route.path_format or "") or method not in SAFE_METHODS:  # bodies can also name things that do not exist

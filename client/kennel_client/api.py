@@ -118,8 +118,8 @@ class ApiClient:
 
     @contextlib.contextmanager
     def stream(self, path: str, *, headers: Mapping[str, str], silence: float) -> Iterator["httpx.Response"]:
-        """Stream a response, also from the service's store after a redirect, which gets no token. Raises
-        ``Unreachable`` if it breaks off or nothing arrives for ``silence`` seconds.
+        """Stream a response. After a redirect to the service's store, the store gets no token. Raises
+        ``Unreachable`` if the response breaks off or nothing arrives for ``silence`` seconds.
         """
         with (
             answers_required(self.url),

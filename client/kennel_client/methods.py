@@ -25,7 +25,7 @@ class Methods(Generic[Api]):
 
 class Method(Generic[Parameters, Result]):
     """A method of :class:`Methods`: returns the operation's result with an ``ApiClient``, an awaitable of it with an
-    ``AsyncApiClient``. ``steps`` makes the operation; ``signature`` is the method's if ``steps`` has another.
+    ``AsyncApiClient``. ``steps`` makes the operation; ``signature``, if given, replaces that of ``steps``.
     """
 
     def __init__(

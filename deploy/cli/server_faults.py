@@ -8,7 +8,7 @@ from scorer.errors import Unavailable
 
 
 def in_words(error: Exception) -> Unavailable | None:
-    """The sentence for a server that is unreachable or refuses, without the failed statement; None for other errors."""
+    """The sentence for a server that cannot be used, without the failed statement; None for other errors."""
     reason = refusal(error)
     if reason is not None:
         return Unavailable(

@@ -52,7 +52,7 @@ class DemoEntry:
 
 
 def ranked(generate: Callable[..., Pixels], share: float, **arguments: int) -> Generate:
-    """The generator with principal components in proportion to the training images: smaller sets look the same."""
+    """The generator with ``share`` principal components per training image: smaller sets give similar images."""
 
     def generate_with_rank(train: Pixels, count: int, rng: np.random.Generator) -> Pixels:
         return generate(train, count, rng, rank=max(1, round(share * len(train))), **arguments)

@@ -119,10 +119,10 @@ def photographs_in(
 ) -> Photographs:
     """The same parts, in the given sizes, from a folder of photographs (jpg, png, webp; including subfolders).
 
-    Every photograph belongs to one part. First each gives its coarsest tiles (its short side scaled to ``size``). While
-    a part is not full, its photographs are cut again at the next finer scale, never enlarged. Equal and mirrored tiles
-    count once; copies of a photograph in two sizes are not recognised. Raises :class:`Invalid` for a folder with too
-    few or unusable photographs.
+    Every photograph belongs to one part. First, it is cut into the coarsest tiles (its short side scaled to ``size``).
+    While a part is not full, its photographs are cut again at the next finer scale, never enlarged. Equal and mirrored
+    tiles count once; copies of a photograph in two sizes are not recognised. Raises :class:`Invalid` for a folder with
+    too few or unusable photographs.
     """
     wanted: dict[Part, int] = {"train": train, "held_out": held_out, "private_extra": private_extra}
     rng = np.random.default_rng(seed)

@@ -128,7 +128,7 @@ class Page:
 
 
 def list_pages(slug: str, submitted: Sequence[SubmittedEntry]) -> list[Page]:
-    """The five pages, each for another account, because an account has only one sign-in link at a time."""
+    """The five pages, each for a different account, because an account has only one sign-in link at a time."""
     entries = [submission for submission in submitted if submission.entry is not None]
     return [
         Page(f"/competitions/{slug}", "the leaderboard, as a participant", entries[0].handle),

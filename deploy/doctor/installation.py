@@ -123,7 +123,7 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """``look`` returns a positive finding, or raises ``Fault`` or ``Skipped``; any other error also is a fault."""
+    """``look`` returns a positive finding, or raises ``Fault`` or ``Skipped``; any other error is also a fault."""
 
     name: str
     look: Callable[[Installation], str]

@@ -72,7 +72,7 @@ def _renamed(spec: ExtractorSpec, state: dict[str, Tensor]) -> dict[str, Tensor]
 
 
 OTHER_FORMATS = (".safetensors", ".pb")
-"""Other published formats than the checkpoint whose hash a publisher states."""
+"""Published formats other than the checkpoint whose hash a publisher states."""
 SECONDS = 60.0
 """How long a server may be silent."""
 

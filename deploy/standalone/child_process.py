@@ -45,7 +45,7 @@ class Child:
     niceness: int = 0
     """Its niceness: a larger number means a lower priority for the processor."""
     reached: Sequence[Path] = ()
-    """Folders that ``user`` must reach, also through closed folders: the interpreter, the code."""
+    """Folders that ``user`` must reach, even through closed folders: the interpreter, the code."""
     preloaded: bool = False
     """Whether it runs a Python module and may start as a fork of the preloaded process."""
     files: Sequence[int] = ()

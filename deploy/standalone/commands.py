@@ -41,8 +41,8 @@ def worker_command(name: str, queues: Iterable[str], *, processes: int = 1) -> t
 def scoring_threads(cores: int, gpus: int) -> int:
     """Threads of each process that scores on one of this machine's GPUs; together they get half of the cores.
 
-    Without a limit each process has a thread for every core. The threads of one product wait for each other, and so
-    also for the threads of other processes. On 16 cores a GPU was idle for a minute while evidence was computed.
+    Without a limit each process has a thread for every core. Threads that share a matrix product wait for each other,
+    and so also for the threads of other processes. On 16 cores a GPU was idle for a minute while evidence was computed.
     """
     return min(MAX_SCORING_THREADS, max(1, cores // 2 // (gpus * PROCESSES_PER_GPU)))
 

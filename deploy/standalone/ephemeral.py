@@ -26,9 +26,9 @@ class Servers(NamedTuple):
 
 @contextmanager
 def ephemeral_servers() -> Iterator[Servers]:
-    """Run PostgreSQL and Redis in a temporary folder, without durability and log.
+    """Run PostgreSQL and Redis in a temporary folder, without durability or a log.
 
-    The folder is directly in one that everybody can enter, because the unprivileged account under which root runs the
+    Everybody can enter the folder's parent, because the unprivileged account under which root runs the
     servers must reach it. Raises Unavailable if they cannot start.
     """
     folder = Path(tempfile.mkdtemp(prefix="kennel-", dir=_memory_folder()))

@@ -25,7 +25,7 @@ def main(
     signum: int, parent: int, uid: int, *, gid: int, niceness: int, reached: Sequence[str], command: list[str]
 ) -> None:
     """Execute ``command`` as ``uid:gid`` (STAY: unchanged); it gets the signal ``signum`` when ``parent`` dies. It can
-    reach the folders ``reached`` also through closed folders.
+    reach the folders ``reached`` even through closed folders.
     """
     os.nice(niceness)
     if uid != STAY and not all(_is_reachable(folder, uid, gid) for folder in reached):

@@ -37,8 +37,7 @@ PREPARED = (
     *("scorer.db.session:configure_mappers", "migrations:newest_revision"),
 )
 """Modules of the web process, which include most of the workers' modules, and Celery; and functions to call, which
-cache their results. No module of ``worker``: some of them share memory among the processes of one worker from their
-import on.
+cache their results. No module of ``worker``: on import, some create memory that one worker's processes share.
 """
 OWNER_PREFIX = "DATABASE_OWNER_"
 """Prefix of the variables that only the migration may have."""

@@ -126,7 +126,7 @@ class Supervisor:
             self._interrupted_at = now
             if not self._stopping.is_set():
                 raise KeyboardInterrupt
-        # Not for a SIGTERM, nor for the same Ctrl-C: `make` may forward a signal that also reached us.
+        # Don't kill on SIGTERM, or on the same Ctrl-C: `make` may forward a signal that also reached us.
         elif signum == signal.SIGINT and now - self._interrupted_at > SAME_INTERRUPT_SECONDS:
             for part in self._parts:
                 if part.running is not None:
@@ -159,7 +159,7 @@ class Supervisor:
     def start(self, *children: Child) -> None:
         """Start parts and return when all of them are ready.
 
-        Raises Unavailable if one ends before, or is not ready within its timeout; the block must then end.
+        Raises Unavailable if one ends first, or is not ready within its timeout; the block must then end.
         """
         parts = [SupervisedChild(child, RestartPolicy(self._first_delay)) for child in children]
         for part in parts:

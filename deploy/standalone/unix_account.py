@@ -54,7 +54,7 @@ def _created(name: str) -> pwd.struct_passwd:
     except OSError as error:
         reason = f"useradd: {error.strerror}"
     try:
-        return pwd.getpwnam(name)  # also if another process has just created it
+        return pwd.getpwnam(name)  # even if another process has just created it
     except KeyError:
         raise Unavailable(
             "no-unprivileged-account",
@@ -64,7 +64,7 @@ def _created(name: str) -> pwd.struct_passwd:
 
 
 def change_owner(folder: Path, account: UnixAccount) -> None:
-    """Give ``folder`` and root's files in it to ``account``, except files that have further, unknown names."""
+    """Give ``folder`` and root's files in it to ``account``, except files with further hard links."""
     for _, folders, files, descriptor in os.fwalk(folder, topdown=False):
         for name in (*files, *folders):
             status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)

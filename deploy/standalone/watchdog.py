@@ -56,7 +56,7 @@ def is_alive(group: int) -> bool:
 
 def _runs_in(stat: Path, group: int) -> bool:
     try:
-        # "PID (NAME) STATE PARENT GROUP ...", where NAME may contain anything, also parentheses.
+        # "PID (NAME) STATE PARENT GROUP ...", where NAME may contain anything, even parentheses.
         state, _, its_group = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
     except OSError:  # it ended meanwhile
         return False

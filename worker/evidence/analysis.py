@@ -241,7 +241,7 @@ class Analysis:
 
 
 def _require_found(found: Found | None) -> Found:
-    """The result of a pass; the test has already reported if there is none."""
+    """The result of a pass; if there is none, the test has already reported why."""
     if found is None:
         raise AssertionError("the pass has no result for a test that can be computed")
     return found

@@ -51,7 +51,7 @@ def sample_entry(
 
 
 def compare_features(audit: Audit, sample: EntrySample) -> Audit:
-    """The audit with a comparison of the generator's new images with the entry's, instead of the images."""
+    """The audit with the generator's new images replaced by the result of comparing them with the entry's."""
     if audit.samples is None or sample.features is None:
         return audit
     random = np.random.default_rng([audit.plan.seed, 3])

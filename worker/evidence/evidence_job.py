@@ -88,7 +88,7 @@ def _hash_images(context: WorkerContext, submission: Submission, progress: Stage
 
 
 def _read(context: WorkerContext, others: Sequence[HashesOfOther], progress: StageProgress) -> Iterator[OtherEntry]:
-    """The entries with their hashes, without those that have lost their blob."""
+    """The entries with their hashes, without those whose hashes are lost."""
     for number, other in enumerate(others):
         progress("comparing", number / len(others))
         try:

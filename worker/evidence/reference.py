@@ -97,7 +97,7 @@ class ReferenceAnalysis:
     cache: ArrayCache = no_cache
 
     def likelihood_baseline(self, drawn: LikelihoodReference) -> float:
-        """The baseline of FLD for as many images as were drawn from the references, from the cache if available."""
+        """The FLD baseline for the number of images drawn from the references, from the cache if available."""
         name = f"likelihood-{drawn.count}"
         return float(self.cache(name, lambda: {"loss": np.array(drawn.baseline())})["loss"])
 

@@ -30,7 +30,7 @@ class EvidenceReport:
     numbers: dict[str, Any]
     """Columns; see :func:`worker.evidence.details.build_evidence_columns`."""
     seconds: dict[str, float]
-    """Duration of each test, and before them of each pass over distances that several tests share."""
+    """Duration of each pass over distances that several tests share, then of each test."""
 
 
 def compute_evidence(

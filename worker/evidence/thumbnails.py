@@ -1,4 +1,4 @@
-"""Thumbnails and perceptual hashes of reference images: they show copies whose alterations features hide."""
+"""Thumbnails and perceptual hashes of reference images: they reveal altered copies that features miss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

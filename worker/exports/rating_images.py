@@ -1,7 +1,7 @@
 """The ``ratings`` job: creates the pictures of a rating study, one per item, with the pictures of an entry in one blob.
 
-Thousands of entries take long, so the job yields to public scores and continues later: a description of an entry's
-items is stored next to its blob. The cleanup removes these descriptions, like all blobs that no item names.
+Thousands of entries take a long time, so the job yields to public scores and continues later: a description of an
+entry's items is stored next to its blob. The cleanup removes these descriptions, like all blobs that no item names.
 """
 
 import json

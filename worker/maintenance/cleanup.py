@@ -38,7 +38,7 @@ LOST_AFTER = timedelta(days=2)
 
 
 def clean_up_uploads(context: WorkerContext) -> None:
-    """Expire abandoned uploads, create submissions for unfinished complete ones, and remove expired uploads."""
+    """Expire abandoned uploads, create submissions for complete ones without one, and remove expired uploads."""
     with context.transaction() as session:
         expired = uploads.expire(session, context.now())
     if expired:
@@ -90,7 +90,7 @@ def remove_orphaned_blobs(context: WorkerContext) -> None:
         for keys in context.blobs.older_than(folder, before):
             with context.transaction() as session:
                 unreferenced = _orphaned(session, folder, keys)
-            # a retry may have written one again under the same key, and its row only now
+            # a retry may have just written a blob again under the same key, and its row
             orphaned = [key for key in unreferenced if context.blobs.is_older(key, before)]
             context.blobs.delete_all(_markers(folder, orphaned))
             context.blobs.delete_all(orphaned)

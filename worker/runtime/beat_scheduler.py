@@ -16,5 +16,5 @@ class Scheduler(PersistentScheduler):  # type: ignore[misc]  # Celery has no typ
             now = entry.default_now()
             if entry.last_run_at > now:
                 entry.last_run_at = now
-                self._heap = None  # it is ordered by the previous clock; the base class builds another
+                self._heap = None  # ordered by the previous clock; the base class builds a new one
         return float(super().tick(*arguments, **options))

@@ -40,7 +40,7 @@ def begin_task(**_: object) -> None:
 
 @task_postrun.connect
 def end_task(**_: object) -> None:
-    """Let it see that the task has ended."""
+    """Let the process that receives messages see that the task has ended."""
     fcntl.lockf(_file, fcntl.LOCK_UN, 1, _TASK)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 PROBE_SECONDS = 120
 """Loading torch and CUDA takes some seconds; a GPU that hangs never responds."""
 DRIVER = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidiactl"), Path("/dev/dxg"))
-"""Files of NVIDIA's driver; the last one in a Linux on Windows (WSL)."""
+"""Files of NVIDIA's driver; the last one is for Linux on Windows (WSL)."""
 _SIDE = 64
 
 

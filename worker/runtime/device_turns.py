@@ -89,7 +89,7 @@ class TakingTurns:
     @property
     def shortlister(self) -> Shortlister:
         """The extractor's shortlister. It takes no turn: its products need milliseconds and little memory on the
-        device, but for a turn they would wait for another entry's features.
+        device, but to get a turn they would wait for another entry's features.
         """
         return self.extractor.shortlister
 

@@ -99,7 +99,7 @@ class Heartbeat:
             try:
                 self._beat()
             except Exception as error:
-                # the lease decides when that was too long
+                # if this continues for too long, the lease expires
                 if is_unavailable(error):
                     log.warning("a heartbeat of %s failed: %s", self.job, unavailability(error))
                 else:

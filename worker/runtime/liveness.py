@@ -1,6 +1,6 @@
 """The liveness of workers and beat: a file that they touch while they work, for health checks.
 
-In a worker, the process that receives messages touches it with each of Celery's heartbeats, also while a job runs; beat
+In a worker, the process that receives messages touches it with each of Celery's heartbeats, even while a job runs; beat
 touches it with each message. A process that hangs, or has lost the broker, does not touch it.
 """
 
@@ -28,6 +28,6 @@ def touch(**_: Any) -> None:
 @beat_init.connect
 def touch_when_sending(**_: Any) -> None:
     """Touch the file when beat sends a message. Not in workers: their job processes also send messages, which says
-    nothing about the process that receives.
+    nothing about the process that receives them.
     """
     after_task_publish.connect(touch)

@@ -1,4 +1,4 @@
-"""The feature cache: features, hashes and thumbnails of an entry, stored from its score until its evidence.
+"""The feature cache: features, hashes and thumbnails of an entry, kept between its score and its evidence.
 
 A lost blob costs only time: it is computed again from the zip. The address contains the weights and the version of
 evidence, so a change of either also causes a new computation.

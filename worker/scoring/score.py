@@ -110,7 +110,7 @@ def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[S
         if not address.holds_features
         for name in load_image_names(context, address)
     ]
-    by_row = sets[0].holds_features  # the image of a row is unknown
+    by_row = sets[0].holds_features  # a file of features has rows instead of image names
     return [
         {
             "image": pair.generated,

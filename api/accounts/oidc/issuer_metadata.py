@@ -52,7 +52,7 @@ class IssuerMetadata:
         return document
 
     async def keys(self, client: AsyncOAuth2Client, address: str, *, other_than: KeySet | None = None) -> KeySet:
-        """The keys at ``address``; read again if the cached keys are ``other_than``, in which a key is missing."""
+        """The keys at ``address``. If the cached keys are ``other_than``, which lack a key, reads them again."""
 
         def key_set(document: dict[str, Any]) -> KeySet:
             return KeySet.import_key_set({"keys": document["keys"]})

@@ -19,7 +19,7 @@ URL_LIFETIME = timedelta(hours=6)
 
 def download(request: Request, file: DataFile, store: Blobs, *, without_tls: bool = True) -> Response:
     """The file, or a redirect to its presigned address. ``without_tls`` also allows an ``http:`` address."""
-    # Clients name the saved file after the address: stream a blob with another name.
+    # Clients name the saved file after the address, so a blob with a different name is streamed.
     address = store.presigned_get(file.blob_key, URL_LIFETIME) if file.blob_key.endswith(f"/{file.name}") else None
     if address is not None and (without_tls or address.startswith("https:")):
         return RedirectResponse(address, 302, headers={"Cache-Control": "no-store"})

@@ -147,7 +147,7 @@ def _shown(value: Any) -> str:
 
 def parsed(model: type[Model], typed: Mapping[str, str], shown: Mapping[str, str] = {}) -> Model:
     """Parse typed values as fields of a specification; ``Invalid`` for an invalid value. The medals are a single field,
-    so the untyped ones come from ``shown``."""
+    so those that were not typed come from ``shown``."""
     kinds = {name: kind for name, _, kind in DECLARED}
     wanted: dict[str, Any] = {}
     for name, value in typed.items():

@@ -1,5 +1,5 @@
 /* Keeps a form's input until the service has accepted the form: through errors, an expired session, a reload and the
-   browser's Back. Never keeps passwords, codes or files. Closing the tab or signing out removes everything. */
+   browser's Back button. Never keeps passwords, codes or files. Closing the tab or signing out removes everything. */
 "use strict";
 
 {

@@ -1,4 +1,4 @@
-"""Checks of a zip's directory from its bytes, which a limited process of the service makes.
+"""Checks of a zip's directory from its bytes, which the service runs in a limited process.
 
 A separate module, because each upload starts such a process: imports are most of the cost, and avoiding numpy and
 Pillow saves two thirds of it.
@@ -21,7 +21,7 @@ def declared_by(directory: Directory) -> list[int]:
 
 
 def parse_directory(parts: Sequence[bytes], declared: Sequence[int]) -> Directory:
-    """The directory with these bytes. If it is too long to be read it has none: that is the first fault reported."""
+    """The directory with these bytes. One that is too long has none: its length is the first fault reported."""
     position, count, size, offset, zip64 = declared
     return Directory(lambda *_: parts[0], position, (0, 0), count, size, offset, zip64=bool(zip64))
 

@@ -150,7 +150,7 @@ def canonical_members(members: Sequence[Member]) -> tuple[list[Member], str | No
 
 
 def refuse_unreadable(members: Sequence[Member]) -> None:
-    """Raise ``Invalid`` if a member is encrypted or compressed with another method than deflate."""
+    """Raise ``Invalid`` if a member is encrypted or compressed with a method other than deflate."""
     encrypted = [(m.label, "is encrypted") for m in members if m.flags & _ENCRYPTED or m.method == _AES]
     if encrypted:
         raise faulty_members_error("encrypted", "The zip is encrypted; upload it without a password.", encrypted)

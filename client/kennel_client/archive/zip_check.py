@@ -1,4 +1,4 @@
-"""The full check of a zip, as the service makes it: checks every image and reports every fault."""
+"""The full check of a zip, as in the service: checks every image and reports every fault."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -30,7 +30,7 @@ HINTS = {
     "not-invited": "Ask the organizers of the competition to invite you by handle or email address.",
     "no-competition": "Run `kennel competitions` to list the competitions.",
 }
-"""Hints how to fix a problem, by its slug."""
+"""Hints on how to fix a problem, by its slug."""
 
 
 def unreadable_file(error: Exception) -> Unreadable | None:

@@ -26,7 +26,7 @@ def terminal_safe_lines(text: str) -> str:
 
 
 def escape_formula(cell: str) -> str:
-    """Put a quote before a CSV cell that a spreadsheet would run as a formula, also after a full-width sign."""
+    """Put a quote before a CSV cell that a spreadsheet would run as a formula, even one with a full-width sign."""
     return f"'{cell}" if cell.startswith(FORMULA_SIGNS) else cell
 
 

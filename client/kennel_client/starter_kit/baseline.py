@@ -112,7 +112,7 @@ MODELS: dict[str, Callable[[Images, np.random.Generator, float], Sampler]] = {
 
 
 def read_images(path: Path, size: int, limit: int) -> Images:
-    """At most ``limit`` images of a zip, resized as a whole, not cropped, as the service does it."""
+    """At most ``limit`` images of a zip, resized as a whole, not cropped, as in the service."""
     images = []
     with zipfile.ZipFile(path) as archive:
         names = [name for name in sorted(archive.namelist()) if name.lower().endswith(SUFFIXES) and not is_hidden(name)]
