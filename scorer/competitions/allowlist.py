@@ -114,7 +114,7 @@ def _who(session: Session, name: str) -> dict[str, object]:
         return {"email": accounts.require_email(name).lower()}
     account = account_by_handle(session, name)
     if account is None:
-        raise Invalid("no-account", "There is no account with this handle.")
+        raise Invalid("no-account", f"No account has the handle {name!r}. Check the spelling.")
     return {"account": account, "account_id": account.id}
 
 

@@ -32,7 +32,7 @@ def invite_person(acting: Acting, slug: str, handle: str) -> TeamInvitation:
     state, roster = _asking(acting, slug)
     person = accounts.account_by_handle(acting.session, handle.strip())
     if person is None:
-        raise NotFound("no-account", f"There is no account {handle.strip()!r}.")
+        raise NotFound("no-account", f"No account has the handle {handle.strip()!r}. Check the spelling.")
     if any(member.id == person.id for member in roster.members):
         raise Conflict("is-member", f"{person.name} is already in your team.")
     teams.require_place(state, len(roster.members) + 1)

@@ -243,7 +243,7 @@ def test_an_empty_board_says_what_to_do(browse: Browse) -> None:
 
 def test_a_track_without_tau_says_that_nothing_is_ranked(browse: Browse) -> None:
     page = document(browse(SampleSite(board=view_samples.sample_board([], tau=None))))
-    assert "not chosen yet, so no entry is ranked" in page.one(id="penalised").text
+    assert "Tau has not been chosen yet, so no entry is ranked." in page.one(id="penalised").text
 
 
 def test_the_page_shows_the_limits(browse: Browse) -> None:

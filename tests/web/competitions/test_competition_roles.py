@@ -20,7 +20,7 @@ def test_an_organizer_offers_a_role_and_a_person_declines(service: Service) -> N
     assert "bob Bob reviewer offered" in read(service, people).one("ul", class_="items").text
 
     enter(service, "bob")
-    assert "can then never enter this competition" in read(service, role).one("main").text
+    assert "After that, you can never enter this competition" in read(service, role).one("main").text
     read(service, f"/competitions/{slug}", status=404)
     declined = service.http.post(
         role, data=find_csrf(service, role) | {"accept": "no"}, headers=HTML, follow_redirects=False
