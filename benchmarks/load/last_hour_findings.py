@@ -294,7 +294,7 @@ def findings(result: BenchmarkResult) -> Findings:
         [
             MarkdownTable(title, ("", ""), outcomes),
             MarkdownTable("Estimates of the wait", ("", "estimates", f"off by at most {TOLERANCE:.0%}", grain), times),
-            MarkdownTable("Turns", ("", "entries", "overtaken unfairly"), turns),
+            MarkdownTable("Order of scoring", ("", "entries", "overtaken unfairly"), turns),
         ],
         [
             *(Target(claim, run[key], 0, False) for claim, key in never.items()),

@@ -89,7 +89,7 @@ class DetectionTarget:
         sure = low >= self.bound if met and self.at_least else high <= self.bound
         if not met:
             sure = high < self.bound if self.at_least else low > self.bound
-        return ("met" if met else "**missed**") + ("" if sure else ", not sure")
+        return ("met" if met else "**missed**") + ("" if sure else ", uncertain")
 
 
 def detection_targets(held: Zoo) -> list[DetectionTarget]:

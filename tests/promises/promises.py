@@ -79,7 +79,7 @@ PROMISES = (
         ),
     ),
     Promise(
-        "While the database is busy or away, recording a result is retried, not its computation.",
+        "While the database is busy or away, a result's recording is retried, not its computation.",
         f"{RECORDING}::test_recording_waits_until_a_lock_is_free",
         "worker/runtime/recording.py",
         "        except UNAVAILABLE as error:",
@@ -87,7 +87,7 @@ PROMISES = (
         ("away-postgres", "silent-postgres", "commit-not-arrived"),
     ),
     Promise(
-        "A lost message delays its job until the next sweep at most.",
+        "A lost message delays its job at most until the next sweep.",
         f"{BROKER}::test_the_sweep_sends_lost_messages",
         "scorer/jobs/sweeps.py",
         "        if missing > 0:",

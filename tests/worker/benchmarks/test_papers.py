@@ -105,7 +105,7 @@ def test_the_pages_match_the_measurements() -> None:
         for track in ("public", "private"):
             honest, best = fids[generator, None, track], fids[generator, PICKED.pools[-1], track][0]
             lowered.append(round(100 * (1 - best / honest.mean())))
-    assert (min(lowered), max(lowered)) == (4, 11), "update docs/explanation/metrics.md and the page of uncertainties"
+    assert (min(lowered), max(lowered)) == (4, 11), "update docs/explanation/metrics.md and the uncertainty page"
 
 
 BY_PVALUE = {"z_u", "copied_cells", "ndb_over", "ndb_under", "hash_copies", "membership_tpr"}

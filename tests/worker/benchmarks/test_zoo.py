@@ -362,10 +362,10 @@ def test_targets_count_only_the_held_seeds() -> None:
         )
     )
     half, flagged, sentences, shares = detection_targets(zoo.held)
-    assert (half.count, half.total, half.verdict) == (4, 5, "met, not sure")
+    assert (half.count, half.total, half.verdict) == (4, 5, "met, uncertain")
     assert (flagged.count, flagged.total, flagged.verdict) == (1, 3, "**missed**")
-    assert (sentences.count, sentences.total, sentences.verdict) == (6, 8, "**missed**, not sure")
-    assert (shares.count, shares.total, shares.verdict) == (6, 8, "**missed**, not sure")
+    assert (sentences.count, sentences.total, sentences.verdict) == (6, 8, "**missed**, uncertain")
+    assert (shares.count, shares.total, shares.verdict) == (6, 8, "**missed**, uncertain")
     assert replace(half, count=100, total=100).verdict == "met"
     assert replace(half, count=10, total=100).verdict == "**missed**"
     assert replace(flagged, count=0, total=1000).verdict == "met"
