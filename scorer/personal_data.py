@@ -24,8 +24,8 @@ from scorer.teams import teams
 SUBJECT = "Your Kennel account has been deleted"
 BODY = """Hello {name},
 
-your Kennel account {handle} has been deleted. Its entries stay in their competitions under the name "{pseudonym}".
-This is the last mail to this address.
+Your Kennel account {handle} has been deleted. Its entries stay in their competitions under the name "{pseudonym}".
+This is the last email to this address.
 
 If you did not delete your account, write to the organizers.
 """

@@ -23,7 +23,7 @@ LABELS = {
     "legitimate": "a generative model",
     "mgan": "a GAN made to memorise",
     "sup": "seeds mapped to training images",
-    "ae": "training images through an autoencoder",
+    "ae": "autoencoded training images",
     "aug": "training images, augmented",
     "other": "something else",
 }

@@ -28,5 +28,5 @@ def describe_quota(quota: Quota) -> QuotaMessage:
         case Refusal.REJECTED:
             usage = f"{quota.usage.rejected} rejected uploads today (the limit)"
     if quota.next_entry_at is None:
-        return QuotaMessage(f"{usage}, and no more entries before the deadline")
+        return QuotaMessage(f"{usage}; you can't submit again before the deadline")
     return QuotaMessage(f"{usage}; you can submit again at", quota.next_entry_at)

@@ -111,7 +111,8 @@ def restore(folder: Folder, name: Name = None, data: Data = None) -> Answer:
     if not migrations.is_known(manifest.revision):
         raise Invalid(
             "newer-backup",
-            f"The backup was made by a newer Kennel, {manifest.product}, with the tables of {manifest.revision}.",
+            f"The backup was made by a newer version of Kennel ({manifest.product}, database revision "
+            f"{manifest.revision}). Restore it with that version.",
         )
     role = make_url(settings.database_url.get_secret_value()).username
     engine = engine_for_backups(settings.migration_url)

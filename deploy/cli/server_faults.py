@@ -14,14 +14,14 @@ def in_words(error: Exception) -> Unavailable | None:
         return Unavailable(
             "database-unreachable",
             f"The database cannot be used: {reason}. Check that PostgreSQL is running, and that DATABASE_URL, "
-            "DATABASE_OWNER_URL and their passwords match its settings; with --data, check that `kennel up` is "
-            "running there.",
+            "DATABASE_OWNER_URL and their passwords match the server's settings; with --data, check that `kennel up` "
+            "is running there.",
         )
     if isinstance(error, RedisError | BrokerError):
         return Unavailable(
             "broker-unreachable",
-            f"The queue server cannot be used: {_first_line(error)}. Check that it is running, and that REDIS_URL and "
-            "its password match its settings.",
+            f"The queue server cannot be used: {_first_line(error)}. Check that it is running, and that REDIS_URL, "
+            "including its password, matches the server's settings.",
         )
     return None
 

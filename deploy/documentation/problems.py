@@ -45,7 +45,7 @@ def problems_page() -> str:
         of_slug[problem.slug].append(problem)
     return page(
         "Problems",
-        "An error of the API is a JSON object as in [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457): `type` "
+        "An API error is a JSON object as defined in [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457): `type` "
         "is `urn:kennel:problem:` and a slug, `title` a sentence for people, `faults` an optional list of "
         "details. Slugs are stable, sentences are not. Commands and jobs end with the same errors, but show only "
         "the sentence. In sentences, … stands for an inserted value.",

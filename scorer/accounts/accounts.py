@@ -37,7 +37,7 @@ def keep_organizers(session: Session) -> Iterator[None]:
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         raise Conflict(
             "last-organizer",
-            f"Nobody could then decide disputes in {lost[0]}{more}. First add another organizer, or make "
+            f"This would leave nobody to decide disputes in {lost[0]}{more}. First add another organizer, or make "
             "somebody who has not competed there an admin.",
         )
 

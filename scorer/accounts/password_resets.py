@@ -19,7 +19,7 @@ Somebody, probably you, asked to reset the password of your Kennel account {hand
 
 {link}
 
-If this was not you, ignore this mail: nothing has changed.
+If this was not you, ignore this email: nothing has changed.
 """
 
 

@@ -27,7 +27,7 @@ Please confirm your email address by opening this link:
 {site}/confirm#{secret}
 
 Kennel sends notices and password reset links to this address. If the Kennel account {handle} is not yours, ignore this
-mail.
+email.
 """
 KNOWN = """Hello {name},
 
@@ -81,7 +81,7 @@ the change, open the link that Kennel has sent to the new address. The link work
 
 If this was not you, change your password now. This invalidates the link.
 """
-CHANGED = """The email address of your Kennel account {handle} has changed. This is the last mail to this address.
+CHANGED = """The email address of your Kennel account {handle} has changed. This is the last email to this address.
 
 If this was not you, write to the organizers.
 """

@@ -82,7 +82,7 @@ def may_enter(session: Session, rows: Sequence[Competition], account: Account) -
 def require_invited(session: Session, competition: Competition, account: Account) -> None:
     if is_invited(session, competition, account):
         return
-    hint = "" if account.email else " If you were invited by mail, confirm that address on your account page first."
+    hint = "" if account.email else " If you were invited by email, confirm that address on your account page first."
     raise Forbidden("not-invited", f"This competition is by invitation only, and you are not invited.{hint}")
 
 

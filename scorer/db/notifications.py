@@ -149,7 +149,7 @@ def expire_mails(session: Session, now: datetime) -> int:
 def close_lost_mails(session: Session, now: datetime) -> int:
     """Close mails that lost their sender. They may or may not have been sent. Returns how many."""
     abandoned = (Mail.state == MailState.SENDING) & (Mail.due_at <= now)
-    error = "The process that was sending it ended. The mail may or may not have been sent."
+    error = "The process that was sending it ended. The email may or may not have been sent."
     lost = {"state": MailState.UNKNOWN, "body": "", "error": error}
     return count_changed(session, update(Mail).where(abandoned).values(lost))
 

@@ -33,13 +33,16 @@ def c_t_sentence(test: DataCopying) -> str:
     if value is None or error is None:
         return "No region of the training images has enough images of this entry for a comparison, so C_T has no value."
     where = f"Averaged over {_describe_count(len(test.used), len(test.cells), 'region')}, C_T = {value:+.2f}"
-    doubt = f"(by chance alone, it is within about {2 * error:.2f} of 0)"
+    doubt = f"(by chance alone, it would be within about {2 * error:.2f} of 0)"
     if value < -2 * error:
-        return f"{where} {doubt}. Within regions, its images are closer to the training images than held-out images."
+        return (
+            f"{where} {doubt}. Within regions, the entry's images are closer to the training images than held-out"
+            " images."
+        )
     if value > 2 * error:
         return (
-            f"{where} {doubt}. Within regions, its images are farther from the training images than held-out images:"
-            " no copying on average."
+            f"{where} {doubt}. Within regions, the entry's images are farther from the training images than held-out"
+            " images: no copying on average."
         )
     return f"{where} {doubt}. On average, this shows neither copying nor the opposite."
 
@@ -98,7 +101,7 @@ def closeness_conclusion(closeness: PartialCopying, cause: str, *, is_few: bool)
     """Say what a share of close images means. ``cause`` is the sentence on what many such images come from."""
     if closeness.p_value >= SIGNIFICANCE_LEVEL:
         return ". The difference may be chance."
-    conclusion = "They are more than chance explains, but still few." if is_few else cause
+    conclusion = "There are more of them than chance explains, but still few." if is_few else cause
     return f" ({format_p_value(closeness.p_value)}). {conclusion}"
 
 

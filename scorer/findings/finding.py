@@ -70,6 +70,6 @@ def with_interval_coverage(finding: Finding) -> Finding:
         return finding
     width = "narrow" if share < 0.95 else "wide"
     note = (
-        f"Its 95 % interval is too {width}: it covered the true value in {format_percent(share)} of 1,000 simulations."
+        f"The 95 % interval is too {width}: it covered the true value in {format_percent(share)} of 1,000 simulations."
     )
     return replace(finding, sentence=f"{finding.sentence} {note}", interval_coverage=share)

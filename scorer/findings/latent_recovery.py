@@ -105,13 +105,13 @@ def _gap(result: RecoveryTest, *, near: bool = False) -> Finding:
 def _test(result: RecoveryTest, tests: int, *, near: bool = False) -> Finding:
     test, train, held_out = result.test, result.train.count, result.held_out.count
     name, which = ("recovery_near_ks", NEAR) if near else ("recovery_ks", "")
-    side = "more" if test.training_is_smaller else "fewer"
+    side = "larger" if test.training_is_smaller else "smaller"
     needed = needed_statistic(train, held_out, SIGNIFICANCE_LEVEL / tests)
     able = "too few images to show a difference" if needed is None else f"a difference of {needed:.2f} or more counts"
     sentence = (
         f"The largest difference between the error distributions of {train} training and {held_out} held-out"
-        f" images{which} is {test.statistic:.2f}: at that error, {side} training images are below it"
-        f" ({format_p_value(test.p_value)}; {able}). The test for smaller training errors has"
+        f" images{which} is {test.statistic:.2f}: at that point, a {side} share of the training images has a smaller"
+        f" error ({format_p_value(test.p_value)}; {able}). The test for smaller training errors has"
         f" {format_p_value(test.p_smaller)}."
     )
     return Finding(name, test.statistic, "difference of shares", LOWER, sentence, p_value=test.p_value)
@@ -160,8 +160,8 @@ def _distortions(errors: Mapping[str, Vector], distorted: Mapping[str, Vector]) 
 
 def _specific(test: SignTest, what: str) -> str:
     comparison = (
-        f"For {what}, the median error is {test.after:.3g} instead of {test.before:.3g}, and larger for"
-        f" {test.increased} of {test.count}"
+        f"For {what}, the median error is {test.after:.3g}, compared with {test.before:.3g} for the originals; it is"
+        f" larger for {test.increased} of {test.count}"
     )
     if test.p_value < SIGNIFICANCE_LEVEL:
         return f"{comparison} ({format_p_value(test.p_value)}). The generator distinguishes its images from others."

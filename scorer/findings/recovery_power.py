@@ -100,10 +100,14 @@ def stability_findings(stability: SearchStability) -> Iterator[Finding]:
     starts, _, targets = stability.errors.shape
     found = stability.found
     needed = stability.iterations_needed
-    pace = "fewer than half ever did" if needed is None else f"half of them within {needed} iterations"
+    pace = (
+        "at least half of all searches never did"
+        if needed is None
+        else f"half of all searches did within {needed} iterations"
+    )
     sentence = (
         f"Of {starts * targets} searches ({targets} images produced by the generator, from {starts} starts each),"
-        f" {format_percent(float(found.mean()))} found the image verbatim, {pace}. The hardest image is found from"
+        f" {format_percent(float(found.mean()))} found the image verbatim; {pace}. The hardest image is found from"
         f" {format_percent(float(found.min()))} of the starts."
     )
     error = float(found.std(ddof=1) / np.sqrt(targets)) if targets > 1 else None

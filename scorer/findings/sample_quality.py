@@ -30,7 +30,8 @@ def two_sample_findings(test: TwoSample) -> tuple[Finding, ...]:
     conclusion = f"{outcome}. The test cannot distinguish real from generated images."
     if test.both.p_below < SIGNIFICANCE_LEVEL:
         conclusion = (
-            f"{outcome} ({format_p_value(test.both.p_below)}). Like copies, generated images are next to real images."
+            f"{outcome} ({format_p_value(test.both.p_below)})."
+            " Generated images are next to real images, as copies would be."
         )
     if test.both.p_above < SIGNIFICANCE_LEVEL:
         conclusion = (
@@ -58,8 +59,9 @@ def _nearest(accuracy: Accuracy, kind: str) -> str:
 def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
     bins = len(comparison.excess)
     conclusion = "by more than chance" if comparison.p_value < SIGNIFICANCE_LEVEL else "by no more than chance"
+    have = "has" if comparison.different == 1 else "have"
     share = (
-        f"{comparison.different} of {bins} bins have significantly different shares of the generated and of the"
+        f"{comparison.different} of {bins} bins {have} significantly different shares of the generated and of the"
         f" training images; about {NDB_LEVEL * bins:.0f} would be expected by chance. All bins together differ"
         f" {conclusion} ({format_p_value(comparison.p_value)})."
     )

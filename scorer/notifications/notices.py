@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 MAILED_BY_DEFAULT = frozenset(Kind) - {Kind.ENTRY_SCORED}
 """The kinds mailed to people who have not chosen. There are several scores a day, and people watch for them anyway."""
-FAREWELL = "\n\nTo choose which mails you get, go to your account page."
+FAREWELL = "\n\nTo choose which emails you get, go to your account page."
 
 
 def notify(
@@ -69,7 +69,7 @@ def notify_end(session: Session, submission: Submission, kind: Kind, *, reason: 
     """Notify a team of the end of one of its submissions: scored, rejected or failed."""
     title = submission.competition.title
     endings = {
-        Kind.ENTRY_SCORED: ("has been scored", "Its page shows its public score."),
+        Kind.ENTRY_SCORED: ("has been scored", "The entry's page shows its public score."),
         Kind.ENTRY_REJECTED: ("was rejected", f"{reason} The entry does not count towards your daily limit."),
         Kind.ENTRY_FAILED: ("failed", reason),
     }

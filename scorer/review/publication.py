@@ -170,7 +170,7 @@ def _notify(session: Session, state: CompetitionState, act: Publication, *, form
         send(
             teams,
             subject,
-            f"The organizers withdrew the {name} board of {competition.title}. The reason: {act.reason}",
+            f"The organizers withdrew the {name} board of {competition.title}. Reason: {act.reason}",
             path="",
         )
         return
@@ -179,7 +179,7 @@ def _notify(session: Session, state: CompetitionState, act: Publication, *, form
     if not act.final:
         days = counted(competition.appeal_days, "day")
         body += f" Teams can appeal for {days}. Ranks can change until the final board is published."
-    body += f" The reason: {act.reason}"
+    body += f" Reason: {act.reason}"
     moved = teams & set(moves_since(session, state, former).team.tolist()) if former is not None else set()
     send(teams - moved, subject, body, path="")
     if former is not None and moved:

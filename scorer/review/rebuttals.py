@@ -113,6 +113,6 @@ def answer(acting: Acting, rebuttal_id: int, *, ruling: RulingKind | None, text:
     what = "has been granted" if rebuttal_answer.granted else "has not been granted"
     then = f" The entry {rulings.RULING_EFFECTS[ruling]}." if ruling is not None else ""
     title = f"Your rebuttal for {submission.file_name} in {submission.competition.title}"
-    body = f"{title} {what}.{then} The answer: {reason}"
+    body = f"{title} {what}.{then} Answer: {reason}"
     rulings.notify_team(acting.session, submission, f"your rebuttal {what}", body=body, now=acting.now)
     return rebuttal_answer

@@ -81,7 +81,7 @@ def record_ruling(
     audit_log.record_action(acting, "ruling.made", subject, before=previous, after=_described(ruling))
     if notify:
         title = f"Your entry {submission.file_name} in {submission.competition.title}"
-        body = f"{title} {RULING_EFFECTS[kind]}. The reason: {reason}"
+        body = f"{title} {RULING_EFFECTS[kind]}. Reason: {reason}"
         state = load_state(acting.session, submission.competition.slug, acting.now)
         body += penalty_notices.appeal_words(acting.session, state, submission, now=acting.now)
         notify_team(acting.session, submission, "a ruling", body=body, now=acting.now)
@@ -125,7 +125,7 @@ def rule_on_team(
     appeal = (
         penalty_notices.appeal_words(acting.session, state, scored[0], now=acting.now) if kind == "disqualify" else ""
     )
-    body += f" The reason: {reason.strip()}{appeal}"
+    body += f" Reason: {reason.strip()}{appeal}"
     subject = f"{title}: a ruling on all entries of {team.name}"
     notice = NoticeText(Kind.RULING, subject, body, f"/competitions/{state.competition.slug}/entries")
     notices.notify(acting.session, notice, acting.now, teams=[team.id])

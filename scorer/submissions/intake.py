@@ -76,8 +76,8 @@ def _require_address(account: Account, limits: UploadLimits) -> None:
     if limits.confirmed_address and account.email is None:
         raise Forbidden(
             "address-not-confirmed",
-            "Your account has no confirmed email address. Open the link in the mail that you got, or request a new one "
-            "on the page /account.",
+            "Your account has no confirmed email address. Open the link in the email that you got, or request a new "
+            "one on the page /account.",
         )
 
 

@@ -30,7 +30,7 @@ def require_mergeable(session: Session, state: CompetitionState, team: Team, *, 
         outlook = (
             f"If neither team submits before then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC."
             if last is None or earliest < last
-            else "That would only become possible when teams can no longer change, so your teams can't merge."
+            else "The limit would only allow this after the deadline for merging, so your teams can't merge."
         )
         raise Conflict(
             "too-many-entries",

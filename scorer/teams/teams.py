@@ -79,7 +79,7 @@ def lock_changeable(acting: Acting, slug: str) -> CompetitionState:
     if state.phase is Phase.DRAFT:
         raise Conflict("not-open", "The competition is not open yet. You can create a team when it opens.")
     if state.phase is not Phase.OPEN:
-        raise Conflict("closed", "The deadline has passed. Teams can no longer change.")
+        raise Conflict("closed", "The deadline has passed. You can no longer create or change teams.")
     return state
 
 

@@ -207,7 +207,7 @@ def test_a_damaged_backup_is_not_restored(
         blob.write_bytes(whole)
     fields = json.loads((own / manifest.MANIFEST).read_text())
     (own / manifest.MANIFEST).write_text(json.dumps(fields | {"revision": "9999"}))
-    with pytest.raises(Invalid, match="newer Kennel"):
+    with pytest.raises(Invalid, match="newer version of Kennel"):
         kennel(new_settings, "restore", folder)
     (own / manifest.MANIFEST).write_text(json.dumps(fields | {"revision": "0051"}))
     with pytest.raises(Unavailable, match="This backup was made by a development version"):

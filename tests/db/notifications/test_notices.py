@@ -57,7 +57,7 @@ def test_a_mail_goes_to_people_who_have_an_address_and_want_it(session: Session,
     mail = session.query(Mail).first()
     assert mail
     assert (mail.subject, mail.state, mail.link) == ("Subject", "waiting", "/somewhere")
-    assert mail.body.startswith("Body.\n\nTo choose which mails you get")
+    assert mail.body.startswith("Body.\n\nTo choose which emails you get")
     assert notices.mail_choices(session, people["less@x.org"]) == {
         kind: kind not in {Kind.ENTRY_SCORED, Kind.RULING} for kind in Kind
     }

@@ -105,7 +105,7 @@ def test_representation() -> None:
     [
         (500, "500 of 1,000 images (50 %) are closer to a training image than 99 % of the held-out images are"),
         (500, "These images look like copies, even if the entry as a whole does not."),
-        (40, "They are more than chance explains, but still few."),
+        (40, "There are more of them than chance explains, but still few."),
         (9, "The difference may be chance."),
         (0, "0 of 1,000 images (0 %)"),
     ],

@@ -84,7 +84,7 @@ def test_an_honest_entry() -> None:
 
 def test_copies_that_repeat() -> None:
     findings = compute_all_findings(np.concatenate([photographs(1)[:100], photographs(1)[:20]]))
-    assert "Like copies, generated images are next to real images." in findings["two_sample"].sentence
+    assert "Generated images are next to real images, as copies would be." in findings["two_sample"].sentence
     assert "Some images are versions of training images" in findings["authenticity"].sentence
     assert findings["near_copies"].value == 1.0
     assert findings["near_copies"].sentence.startswith(

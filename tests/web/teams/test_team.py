@@ -87,7 +87,7 @@ def test_the_remaining_quota_is_shown_with_its_reset_time(quota: Quota, expected
 def test_the_last_day_has_no_next_entry() -> None:
     used = allowance(charged=5)
     last = Quota(used.limits, used.usage, used.refusal, used.resets_at, None)
-    assert describe_quota(last) == QuotaMessage("0 of 5 entries left today, and no more entries before the deadline")
+    assert describe_quota(last) == QuotaMessage("0 of 5 entries left today; you can't submit again before the deadline")
 
 
 def test_the_competition_page_shows_the_viewers_remaining_quota() -> None:
@@ -133,7 +133,7 @@ def test_a_team_is_created_joined_and_left_without_scripts(service: Service) -> 
     assert [item.text for item in page.one(class_="facts").all("li")] == [
         "1 of at most 5 members",
         "3 of 3 entries left today",
-        "0 bytes of 107.3 GB stored",
+        "0 bytes of 107.3 GB of storage used",
     ]
     renamed = press(service, here, f"{here}/name", name="Long Leash")
     assert parse_html(renamed.text).one("h1").text == "Long Leash"

@@ -336,11 +336,11 @@ def test_stability_covers_all_searches() -> None:
     document = stability.as_json()
     assert (document["starts"], document["targets"], document["found"]) == (2, 2, [0.5, 1.0])
     (finding,) = stability_findings(stability)
-    assert (finding.value, "half of them within 2 iterations" in finding.sentence) == (0.75, True)
+    assert (finding.value, "half of all searches did within 2 iterations" in finding.sentence) == (0.75, True)
     assert finding.standard_error == pytest.approx(0.25), "the error is over the images"
     lost = SearchStability(errors + 1.0)
     assert lost.iterations_needed is None
-    assert "fewer than half ever did" in next(stability_findings(lost)).sentence
+    assert "at least half of all searches never did" in next(stability_findings(lost)).sentence
 
 
 def test_a_histogram_counts_every_error_once() -> None:

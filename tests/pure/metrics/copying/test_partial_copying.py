@@ -99,7 +99,7 @@ def test_the_sentence_distinguishes_few_from_many_close_images(below: int, flagg
     partial = PartialCopying((), limit=0.1, rank=5, below=below, generated=1000, held_out=500)
     assert partial.p_value < 0.01
     assert partial_copying_sentence(partial).endswith(
-        COPIES if flagged else "They are more than chance explains, but still few."
+        COPIES if flagged else "There are more of them than chance explains, but still few."
     )
     chance = PartialCopying((), limit=0.1, rank=1, below=2, generated=20, held_out=20)
     assert partial_copying_sentence(chance).endswith("may be chance.")

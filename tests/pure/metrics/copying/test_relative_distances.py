@@ -93,7 +93,7 @@ def test_the_finding_distinguishes_none_few_and_many_copies() -> None:
     assert few.closeness.p_value < 0.01
     margin = 0.05 * (1 - few.closeness.expected)
     expected = (
-        "They are more than chance explains, but still few."
+        "There are more of them than chance explains, but still few."
         if few.closeness.share - few.closeness.expected < margin
         else "looks like this."
     )

@@ -110,7 +110,9 @@ def test_the_sentence_reports_few_copies() -> None:
     held_out = thumbnail_originals(thumbnails_of(shapes(2, 1000)), *_both(training))
     entry = np.concatenate([training[:30], shapes(3, 970)])
     duplicates = near_duplicates(thumbnail_originals(thumbnails_of(entry), *_both(training)), held_out.distance)
-    assert "They are more than chance explains, but still few." in thumbnail_copies_finding(duplicates).sentence
+    assert (
+        "There are more of them than chance explains, but still few." in thumbnail_copies_finding(duplicates).sentence
+    )
 
 
 def test_progress_and_refused_images() -> None:
