@@ -332,7 +332,7 @@ def test_the_units_processes_score_an_entry_and_end_on_sigterm(host: Host) -> No
         examined = json.loads(_run(variables, kennel, "admin", "installation", "doctor", "--json", codes=(0, 1)))
         wrong = {check["name"]: check["finding"] for check in examined if check["state"] == "wrong"}
         assert set(wrong) == {"durability"}, wrong
-        assert next(check for check in examined if check["name"] == "workers")["finding"].startswith("4 run")
+        assert next(check for check in examined if check["name"] == "workers")["finding"].startswith("4 are running,")
         end_all(processes, PLAN, host)
 
 
