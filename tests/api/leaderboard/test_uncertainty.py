@@ -88,7 +88,7 @@ def test_board_checklist_and_releases_agree_on_rank_intervals(service: Service, 
     assert checklist["boundaries"] == hidden["boundaries"]
     cookie = {"Cookie": f"kennel={start_session(service, 'organizer')}", "Accept": "text/html"}
     page = service.http.get(f"/competitions/{arena.slug}/publication", headers=cookie)
-    assert "0.5 standard errors. <span" in page.text
+    assert "(0.5 standard errors). <span" in page.text
     for track, view in (("public", known.json()), ("private", hidden)):
         ranks = [row for row in released_ranks(arena) if row["track"] == track]
         fields = ("standard_error", "first_rank", "last_rank")
@@ -101,7 +101,7 @@ def test_a_new_measurement_has_no_error_before_its_evidence(arena: Arena) -> Non
     add_all_errors(arena)
     page = arena.service.http.get(f"/competitions/{arena.slug}/uncertainty")
     assert '1 <span class="muted">(1 to 2)</span>' in page.text
-    assert "0.5 standard errors. <span" in page.text
+    assert "(0.5 standard errors). <span" in page.text
     assert arena.service.http.get(f"/competitions/{arena.slug}/uncertainty?track=private").status_code == 403
 
     with arena.begin() as session:

@@ -216,7 +216,7 @@ def test_shown_tracks_are_added_and_viewed_in_a_browser(browser: Browser, servic
     ):
         page = tab.page
         page.get_by_label("Name").fill("kid_2")
-        page.get_by_label("Metric").select_option("kid")
+        page.get_by_label("Metric", exact=True).select_option("kid")
         page.get_by_label("Extractor").select_option("efficientnet_lite0@1")
         page.get_by_label("everybody now").check()
         page.get_by_role("button", name="Add metric").click()
