@@ -325,8 +325,8 @@ class Settings(LogSettings):
     max_team_bytes: int | None = Field(100 * 1024**3, ge=1)
     """The most bytes that a team's zips, generators, code and uploads in progress may use in a competition."""
     max_competition_bytes: int | None = Field(None, ge=1)
-    """The most bytes that all teams together may use in a competition. Uploads that are only announced reserve at most
-    a quarter of the free bytes. Default: no limit."""
+    """The most bytes that all teams together may use in a competition. Uploads that have been announced
+    but not yet received reserve at most a quarter of the free bytes in total. Default: no limit."""
     clamd: SocketAddress | None = None
     """The clamd (ClamAV) that scans uploads for malware: the path of its socket, or ``host:port``. Kennel refuses
     infected uploads. While clamd is unavailable, entries wait and other uploads fail with 503. Default: no scans."""
@@ -395,7 +395,7 @@ class Settings(LogSettings):
     trusted_proxies: Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(split_commas)] = ()
     """Addresses and networks of the proxies in front of the web processes, separated by commas. Kennel takes the
     visitor's address and protocol from the headers ``X-Forwarded-For`` and ``X-Forwarded-Proto`` of these proxies.
-    Default: none, and the address of the connection is the visitor's."""
+    Default: none; the connection's own address counts as the visitor's."""
     webhooks_local: bool = False
     """Whether webhooks may use plain HTTP and private addresses. Everybody with an account can add a webhook. Only turn
     this on if they may all reach every address that workers can reach."""

@@ -559,7 +559,7 @@ class Roles(Methods[Api]):
 
     @calls("PUT /competitions/{slug}/role")
     def accept(self, slug: str) -> answers.RoleView:
-        """Accept the role offered to you. After that, you can never enter it."""
+        """Accept the role offered to you. After that, you can never enter the competition."""
 
     @calls("DELETE /competitions/{slug}/role")
     def decline(self, slug: str) -> None:

@@ -142,7 +142,7 @@ class Postgres:
             raise Unavailable(
                 "postgres-copied",
                 f"The database in {self._cluster} was copied or moved from {place} without being stopped first, "
-                "so its files can be damaged: restore a backup instead. If nothing was running during the copy, or it "
+                "so its files may be damaged: restore a backup instead. If nothing was running during the copy, or it "
                 f"is a snapshot of the whole disk, remove {file} and start again.",
             )
 

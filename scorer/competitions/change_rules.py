@@ -35,7 +35,7 @@ LATER: Mapping[str, str] = MappingProxyType(
         "closes_at": "until a board is published",
         "team_merge_deadline": "until the final board is published",
         "max_team_size": "until the final board is published; not below the size of the largest team",
-        "final_picks": "while teams can change their picks; not below the most picks of a team",
+        "final_picks": "while teams can change their picks; not below the most picks that any team has made",
         "prizes": "until the final board is published; after the deadline, no place can lose its prize",
         "medals": "until the final board is published; after the deadline, no place can lose its medal",
         "upload_grace_seconds": "until the final board is published; after the deadline, it can only increase",

@@ -40,7 +40,7 @@ class ImportRequest(BaseModel):
     public_extractor: str = Field("inception_2015", description="The extractor of the public measurements.")
     private_extractor: str = Field("nasnetalarge", description="The extractor of the private measurements.")
     epsilon: float = Field(EPSILON, gt=0, lt=1e-3)
-    opens_at: AwareDatetime | None = Field(None, description="Default: one second per submission before `closes_at`.")
+    opens_at: AwareDatetime | None = Field(None, description="Default: `closes_at` minus one second per submission.")
     closes_at: AwareDatetime | None = Field(None, description="Default: now.")
     tau_public: float | None = Field(None, ge=0, le=2, description="Tau of the public track. You can change it later.")
     tau_private: float | None = Field(

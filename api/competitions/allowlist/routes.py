@@ -33,7 +33,7 @@ def invite(
 
 @router.delete("/{who}", status_code=204)
 def withdraw(slug: str, who: str, acting: ActingOrganizer) -> None:
-    """Remove the handle or email address of an invitation from the allowlist. The person's submissions stay.
+    """Remove an invited handle or email address from the allowlist. The person's submissions stay.
     Organizers only."""
     allowlist.withdraw(acting, competition_state.load_state(acting.session, slug, acting.now), who)
 

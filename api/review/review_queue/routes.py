@@ -79,8 +79,8 @@ def claim_next(
 
 @router.get("/submissions/{submission_id}/review")
 def show(submission_id: str, acting: ActingReviewer, images: ZipImages) -> ReviewEntryView:
-    """Get a submission with everything that a reviewer needs. It includes other people's reviews once it accepts no
-    more reviews."""
+    """Get a submission with everything that a reviewer needs. Other people's reviews are included once no more
+    reviews are accepted."""
     submission = access.find_for_review(acting.session, submission_id, acting.actor)
     state = load_state(acting.session, submission.competition.slug, acting.now)
     return entry_view(

@@ -71,7 +71,7 @@ async def read_requested_upload(
     if tus.is_tus_request(request):
         tus.require_offered_extensions(request)
         if upload_length is None:
-            raise tus.TusError(400, "no-length", "The header Upload-Length is missing. Send the number of bytes in it.")
+            raise tus.TusError(400, "no-length", "The header Upload-Length is missing. Set it to the number of bytes.")
         metadata = tus.parse_metadata(upload_metadata)
         entry = NewSubmission(
             metadata.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
@@ -168,7 +168,7 @@ async def append(
     tus.require_patch_body(request)
     if upload_offset is None:
         raise tus.TusError(
-            400, "no-offset", "The header Upload-Offset is missing. Send the position of the first byte in it."
+            400, "no-offset", "The header Upload-Offset is missing. Set it to the position of the first byte."
         )
     checksum = tus.parse_checksum(upload_checksum)
     writer = secrets.token_hex(8)

@@ -17,7 +17,7 @@ app = typer.Typer()
 def recover(
     generator: Annotated[Path, typer.Argument(help="The generator, as an ONNX file.")],
     train: Annotated[Path, typer.Option(help="Zip or folder of the generator's training images.")],
-    held_out: Annotated[Path, typer.Option(help="Zip or folder of similar images outside the training images.")],
+    held_out: Annotated[Path, typer.Option(help="Zip or folder of similar images that are not training images.")],
     latent: Annotated[
         int | None,
         typer.Option(min=1, help="The latent dimension. Omit it if the generator maps images to images."),

@@ -21,7 +21,7 @@ def excess_of(generated: Indices, held_out: Indices) -> Vector:
     """
     m, n = int(generated.sum()), int(held_out.sum())
     if not m or not n:
-        raise Invalid("too-few-images", "Both kinds need at least one image.")
+        raise Invalid("too-few-images", "At least one generated and one held-out image are needed.")
     pooled = (generated + held_out) / (m + n)
     variance = pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m)
     decided = variance > 0.0

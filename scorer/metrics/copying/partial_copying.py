@@ -83,7 +83,7 @@ def partial_copying(generated: Vector, held_out: Vector, *, rare: float = HELD_O
     """
     of_generated, of_held_out = distances_of(generated), distances_of(held_out)
     if not len(of_generated) or not len(of_held_out):
-        raise Invalid("too-few-images", "Both kinds need at least one image.")
+        raise Invalid("too-few-images", "At least one generated and one held-out image are needed.")
     rank = max(1, ceil(rare * len(of_held_out) - 1e-9))  # 1e-9: 0.07 * 100 is more than 7 in floating point
     limit = float(np.partition(of_held_out, rank - 1)[rank - 1])
     ordered = np.sort(of_generated)

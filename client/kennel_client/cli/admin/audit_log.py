@@ -22,7 +22,7 @@ def log(
     ] = "",
     action: Annotated[str, typer.Option(help="Only this action, such as sign-in.failed.")] = "",
     subject: Annotated[str, typer.Option(help="Only actions on this subject, such as account:ada.")] = "",
-    actor: Annotated[str, typer.Option(help="Only actions of this person.")] = "",
+    actor: Annotated[str, typer.Option(help="Only actions by this person.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=500, help="Number of actions to show.")] = 100,
 ) -> Listing:
     """List who did what and when, newest first. JSON output also contains the state before and after."""

@@ -41,7 +41,7 @@ def update(
     competition: Slug,
     file: Annotated[Path, typer.Argument(help="TOML file with the fields of PATCH /competitions/{slug}.")],
 ) -> Answer:
-    """Change the fields of a competition that are in a TOML file. In a draft, you can change all fields."""
+    """Change a competition's fields to the values in a TOML file. In a draft, you can change all fields."""
     return competition_answer(admin.competitions.change(competition, _fields_in(file)))
 
 
@@ -332,7 +332,7 @@ def show_role(admin: AdminClient, competition: Slug) -> Answer:
 
 @answers(roles)
 def accept(admin: AdminClient, competition: Slug) -> Answer:
-    """Accept the role offered to you. After that, you can never enter it."""
+    """Accept the role offered to you. After that, you can never enter the competition."""
     return _role_answer(admin.roles.accept(competition))
 
 

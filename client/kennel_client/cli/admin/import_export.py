@@ -27,7 +27,9 @@ def create(
     admin: AdminClient,
     competition: Slug,
     images: Annotated[ReleasedImages, typer.Option(help="Submissions whose images to include.")] = "none",
-    new_names: Annotated[bool, typer.Option("--new-names", help="Use other pseudonyms than the last release.")] = False,
+    new_names: Annotated[
+        bool, typer.Option("--new-names", help="Use different pseudonyms from the last release.")
+    ] = False,
     to: Folder = None,
     hand_out: Annotated[bool, typer.Option("--hand-out", help="Publish the release when it is complete.")] = False,
 ) -> Answer:
