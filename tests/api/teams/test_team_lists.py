@@ -235,5 +235,6 @@ def test_the_commands_for_teams(service: Service, slug: str, terminal: CliTermin
     assert run("team", "list", slug, "--format", "csv").startswith("team_id,team,submissions,handle")
     assert run("team", "message", slug, team["id"], "Well done.") == "Message sent.\n"
     later = datetime.now(UTC) + timedelta(days=2)
-    assert f"{later:%Y-%m-%dT%H:%M}" in run("submission", "ask-code", entry, f"{later:%Y-%m-%dT%H:%M:%S}")
+    asked = run("submission", "ask-code", entry, f"{later:%Y-%m-%dT%H:%M:%S}")
+    assert f"The team can attach it until {later:%Y-%m-%d %H:%M} UTC." in asked
     assert run("team", "rule", slug, team["id"], "keep", "--reason", "It is fine.") == "1 submission: keep.\n"

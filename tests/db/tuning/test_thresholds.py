@@ -161,7 +161,7 @@ def test_repeated_undo_restores_earlier_choices(session: Session, now: datetime)
     assert threshold.choice["restores"] == chosen[1].id
     assert len(back.impact.freed) == 1
     assert back.choice.tau == 0.3
-    with pytest.raises(Conflict, match="another tau"):
+    with pytest.raises(Conflict, match="Another tau has been chosen in the meantime"):
         undo(after=chosen[2].id)
     assert undo(after=threshold.id)[0].tau == 0.1
     with pytest.raises(Conflict):
@@ -281,7 +281,7 @@ def test_a_tau_chosen_while_another_is_computed_wins(session: Session, monkeypat
         return lock(session, track_id)
 
     monkeypatch.setattr(tuning, "lock_track", lock_after_another)
-    with pytest.raises(Conflict, match="another tau"):
+    with pytest.raises(Conflict, match="Another tau has been chosen in the meantime"):
         choose(session, state, author, 0.3)
     assert [row.tau for row in tuning.load_thresholds(session, state.tracks["public"].id)] == [0.2, 0.1]
 
@@ -293,5 +293,5 @@ def test_a_tau_for_an_extractor_that_was_replaced_meanwhile_is_refused(session: 
         update(Track).where(Track.id == state.tracks["private"].id).values(kind="former", replaced_at=MOMENT)
     )
     request = TuningRequest("manual", tau=0.2)
-    with pytest.raises(Conflict, match="another extractor"):
+    with pytest.raises(Conflict, match="The track's extractor has been changed in the meantime"):
         thresholds.retune(Acting(session, author, MOMENT), state, "private", request=request)
