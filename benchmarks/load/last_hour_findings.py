@@ -264,7 +264,7 @@ def findings(result: BenchmarkResult) -> Findings:
         ("refused because two entries were in progress", f"{run['refused_pending']:.0f}"),
         ("refused after the deadline", f"{run['refused_closed']:.0f}"),
         ("repeated because the service did not respond", f"{run['server_errors']:.0f}"),
-        ("refused without a reason, including these", f"{run['wrongly_refused']:.0f}"),
+        ("refused without a reason, including those repeated", f"{run['wrongly_refused']:.0f}"),
         ("response to an upload, median and longest, s of real time", answered),
         ("wait for the score, median and longest, min", f"{run['wait_median'] / 60:.0f}, {run['wait_max'] / 60:.0f}"),
         ("last score after the deadline, min", f"{run['drained_after_close'] / 60:.0f}"),
@@ -302,7 +302,7 @@ def findings(result: BenchmarkResult) -> Findings:
             Target("accurate estimates while waiting", run["right_waiting"], MIN_RIGHT_SHARE, True),
         ],
         [
-            f"{run['states_without_estimate']:.0f} status updates before the first finished scores had no estimate.",
+            f"Before the first scores, {run['states_without_estimate']:.0f} status updates had no estimate.",
             *(
                 f"A {kind} score took {low:.0f} to {high:.0f} simulated seconds."
                 for kind, (low, high) in waited.items()

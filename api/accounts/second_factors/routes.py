@@ -85,8 +85,8 @@ def new_passkey_options(
 
 @router.post("/me/second-factors/passkeys", status_code=204)
 def add_passkey(body: NewPasskey, session: DbSession, viewer: SignedIn, settings: AppSettings, now: Now) -> None:
-    """Add a passkey that your browser created from the creation options. Only the request for these options
-    requires the password."""
+    """Add a passkey that your browser created from the creation options. Only the request for those options requires
+    the password."""
     web_session = session.get_one(WebSession, viewer.session_id)
     party = passkeys.relying_party(settings.public_url)
     passkeys.register(session, web_session, body.credential, name=body.name.strip(), party=party, now=now)

@@ -44,7 +44,7 @@ class EntryInfo(NamedTuple):
 
 
 class UnrankedReason(NamedTuple):
-    """Why an entry is listed without a rank: its numbers of training-image copies, and the reason of its ruling."""
+    """Why an entry is listed without a rank: its numbers of training-image copies, and the reason for its ruling."""
 
     ref: int
     exact_copies: int | None
