@@ -58,7 +58,8 @@ def copied_cells_sentence(test: DataCopying) -> str:
         )
     numbers = ", ".join(str(cell.cell + 1) for cell in copied)
     subject = f"region {numbers} is" if len(copied) == 1 else f"regions {numbers} are"
-    return f"Of {tested} compared regions, {subject} copied. {cell_sentence(copied[0])}"
+    compared = "1 region was" if tested == 1 else f"{tested} regions were"
+    return f"{compared} compared; {subject} copied. {cell_sentence(copied[0])}"
 
 
 def cell_sentence(cell: CellCopying) -> str:

@@ -15,7 +15,7 @@ from scorer.metrics.sample_quality.two_sample import Accuracy, TwoSample
 
 HALF = "0.5 is best; far below indicates copying"
 USUAL = f"{NDB_LEVEL} is best"
-NEITHER = "0 is best; above 0 is closer to the training images than held-out images"
+NEITHER = "0 is best; above 0, images are closer to the training images than held-out images are"
 GAP = "0 is best; far below indicates copying"
 SQUARED_MMD, FID, CLASSES, NATS, RATIO = "squared MMD", "FID", "classes", "nats", "ratio"
 CMMD, FLD, EFFECTIVE_IMAGES = "CMMD", "FLD", "effective images"
@@ -66,8 +66,8 @@ def ndb_findings(comparison: BinComparison) -> tuple[Finding, ...]:
         f" {conclusion} ({format_p_value(comparison.p_value)})."
     )
     divergence = (
-        f"The Jensen-Shannon divergence between both sets, counted in bins, is {comparison.divergence:.4f} nats;"
-        f" samples of these sizes from one distribution have about {comparison.expected_divergence:.4f}."
+        f"The Jensen-Shannon divergence between the two sets, counted in bins, is {comparison.divergence:.4f} nats;"
+        f" for samples of these sizes from one distribution, it would be about {comparison.expected_divergence:.4f}."
     )
     return (
         Finding("ndb_share", comparison.share, SHARE, USUAL, share, comparison.deviation, comparison.p_value, "null"),
@@ -94,7 +94,7 @@ def prd_findings(curve: PrecisionRecall) -> tuple[Finding, ...]:
             HIGHER,
             f"{label}, which favours {what}, is {getattr(curve.mean, what):.3f} ± {getattr(curve.error, what):.3f}. It"
             f" is the mean over {curve.clusterings} clusterings of both sets, with a standard deviation of"
-            f" {getattr(curve.between, what):.3f}; identical sets have 1.",
+            f" {getattr(curve.between, what):.3f}; for identical sets, it is 1.",
             getattr(curve.error, what),
             error_kind="sampling",
         )
@@ -123,7 +123,7 @@ def relative_mmd_finding(test: RelativeMmd) -> Finding:
 def kid_finding(kid: Estimate) -> Finding:
     sentence = (
         f"The kernel distance to the training images is {kid.value:.4g} ± {kid.standard_error:.2g} (standard error over"
-        " the choice of images); identical sets have 0 on average."
+        " the choice of images); for identical sets, it is 0 on average."
     )
     return Finding("kid", kid.value, SQUARED_MMD, LOWER, sentence, kid.standard_error, error_kind="sampling")
 

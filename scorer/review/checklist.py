@@ -385,8 +385,8 @@ def _appeals(session: Session, state: CompetitionState, now: datetime) -> Checkl
     open_ = may_appeal or not had_time_to_appeal(session, state, now)
     if open_ and not may_appeal and newest_provisional(state) is not None:
         words = (
-            f"Teams did not have {days} to appeal, because the provisional board was not public that long, or something"
-            " has changed since. Publish a provisional board again."
+            f"Teams did not have {days} to appeal, because the provisional board was not public for that long, or"
+            " something has changed since. Publish a provisional board again."
         )
     title = "Teams had time to appeal against the provisional board"
     return ChecklistPoint("appeals", title, int(open_), words, f"{competition_path(state)}#timeline")

@@ -83,7 +83,7 @@ def _interval_sentence(values: Mapping[str, Any]) -> str:
         values,
         "interval",
         lambda distance, tau, _: (
-            f"when tau was chosen, no entry had a distance between {distance}, this entry's distance, and tau = {tau}. "
+            f"when tau was chosen, no entry had a distance between this entry's {distance} and tau = {tau}. "
             "So a tau on the other side of this entry would have changed no other penalty."
         ),
     )

@@ -28,7 +28,7 @@ def require_mergeable(session: Session, state: CompetitionState, team: Team, *, 
     if now < earliest:
         last = state.competition.team_merge_deadline or state.competition.closes_at
         outlook = (
-            f"If neither team submits before then, you can merge from {earliest:%Y-%m-%d %H:%M} UTC."
+            f"You can merge from {earliest:%Y-%m-%d %H:%M} UTC if neither team submits before then."
             if last is None or earliest < last
             else "The limit would only allow this after the deadline for merging, so your teams can't merge."
         )

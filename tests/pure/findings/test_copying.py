@@ -78,7 +78,7 @@ def test_regions(scores: tuple[float | None, ...], says: str) -> None:
 @pytest.mark.parametrize(
     ("scores", "says"),
     [
-        ((0.0, -8.0, 1.0), "Of 3 compared regions, region 2 is copied. In region 2, a generated image is closer"),
+        ((0.0, -8.0, 1.0), "3 regions were compared; region 2 is copied. In region 2, a generated image is closer"),
         ((-5.0, -8.0, 1.0), "regions 2, 1 are copied"),
         ((-2.5, -2.0, 1.0), "None of the 3 compared regions is copied."),
         ((-2.0,), "The compared region is not copied."),

@@ -44,7 +44,7 @@ def changes(
     """List the submissions whose penalty a choice of tau added or removed."""
     entries = admin.thresholds.changes(competition, track, threshold)
     shown = columns("entry=submission_id", "team", "distance=memorization_distance", "label")
-    return Listing(entries, shown, "This choice added and removed no penalties.")
+    return Listing(entries, shown, "This choice did not add or remove any penalties.")
 
 
 @answers(thresholds)
