@@ -82,7 +82,7 @@ def describe_device(device: torch.device) -> dict[str, str]:
     return facts | {
         "device": f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, "
         f"compute capability {properties.major}.{properties.minor}",
-        "CUDA of torch": str(torch.version.cuda),
+        "CUDA version of torch": str(torch.version.cuda),
         "cuDNN": str(cudnn.version()),  # type: ignore[no-untyped-call]
         "GPUs visible to this process": str(torch.cuda.device_count()),
     }

@@ -175,14 +175,14 @@ def _length(value: int) -> bytes:
 
 
 CHANGES: dict[str, tuple[Change, Fate]] = {
-    "onnx: sound": (lambda model, _: _bytes(model), Fate.ACCEPTED),
+    "onnx: unchanged": (lambda model, _: _bytes(model), Fate.ACCEPTED),
     "onnx: bytes changed": (_damaged, Fate.EITHER),
     "onnx: cut short": (lambda model, rng: _bytes(model)[: rng.randrange(len(_bytes(model)) - 1)], Fate.EITHER),
     "onnx: data in another file": (_external, Fate.REFUSED),
     "onnx: operator of another domain": (_other_domain, Fate.REFUSED),
     "onnx: unknown operator": (_unknown_operator, Fate.REFUSED),
     "onnx: graphs within graphs": (_subgraph, Fate.REFUSED),
-    "onnx: lying shape": (_lying_shape, Fate.REFUSED),
+    "onnx: false shape": (_lying_shape, Fate.REFUSED),
     "onnx: weights that are not finite": (_not_finite, Fate.REFUSED),
     "onnx: huge images": (_huge, Fate.REFUSED),
     "onnx: huge constants": (_constant_bomb, Fate.REFUSED),

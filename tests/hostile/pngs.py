@@ -99,19 +99,19 @@ def _other_filter(pixels: Pixels, rng: random.Random) -> bytes:
 
 
 CHANGES: dict[str, tuple[Change, Fate]] = {
-    "png: sound": (lambda pixels, _: png(pixels), Fate.ACCEPTED),
+    "png: unchanged": (lambda pixels, _: png(pixels), Fate.ACCEPTED),
     "png: interlaced": (lambda pixels, _: interlaced_png(pixels), Fate.ACCEPTED),
     "png: text chunks": (_text, Fate.ACCEPTED),
     "png: trailing data": (lambda pixels, rng: png(pixels) + rng.randbytes(rng.randint(1, 5000)), Fate.ACCEPTED),
     "png: wrong CRC": (_wrong_crc, Fate.REFUSED),
-    "png: lying size": (_lying_header, Fate.REFUSED),
+    "png: false size": (_lying_header, Fate.REFUSED),
     "png: other colours": (_other_colour, Fate.REFUSED),
     "png: bomb": (_bomb, Fate.REFUSED),
     "png: animated": (_animated, Fate.REFUSED),
     "png: chunk that changes the image": (_meaningful_chunk, Fate.REFUSED),
     "png: cut short": (_cut, Fate.REFUSED),
     "png: data in two chunks": (_split_data, Fate.EITHER),
-    "png: lying length": (_lying_length, Fate.REFUSED),
+    "png: false length": (_lying_length, Fate.REFUSED),
     "png: unknown filter": (_other_filter, Fate.EITHER),
     "png: flipped bits": (lambda pixels, rng: _flipped(png(pixels), rng), Fate.EITHER),
     "png: another format": (

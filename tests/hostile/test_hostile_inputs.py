@@ -52,7 +52,7 @@ def test_the_same_seed_makes_the_same_input() -> None:
 
 
 def test_the_judge_finds_wrong_outcomes() -> None:
-    sound = next(hostile for hostile in map(hostile_zip, range(1000)) if hostile.kind == "zip: sound")
+    sound = next(hostile for hostile in map(hostile_zip, range(1000)) if hostile.kind == "zip: unchanged")
     assert judge_zip(sound).wrong == ""
     assert judge_zip(HostileInput(sound.kind, sound.content, Fate.REFUSED)).wrong == "accepted"
     other = HostileInput(sound.kind, sound.content, Fate.ACCEPTED, 255 - sound.truth)
@@ -86,7 +86,7 @@ def test_the_report_counts_10000_inputs_of_all_kinds_and_no_escape() -> None:
 
 
 def test_an_input_that_ends_its_process_is_named_and_others_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = {"kind": "zip: sound", "outcome": "accepted", "wrong": "", "reached": []}
+    usual = {"kind": "zip: unchanged", "outcome": "accepted", "wrong": "", "reached": []}
 
     def process_that_ends_at_seed_3(_kind: str, first: int, number: int) -> Iterator[Judged]:
         for seed in range(first, first + number):
