@@ -115,7 +115,7 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "tables": "writing the tables",
         "images": "packing the images",
         "storing": "storing the files",
-        "packing": "cutting the images for rating",
+        "packing": "preparing the images for rating",
         "recover-reading": "reading the generator",
         "recover-generated": "looking for the generator's own images",
         "recover-train": "looking for training images",

@@ -1,12 +1,12 @@
 """The preloaded process imports the service's modules once; the parts start as forks of it.
 
 Importing takes each part seconds of processor time and 100 MB; forks share both. The process runs under the
-unprivileged account of the parts. It has the environment in which Kennel was started, without the owner's address; the
-runner sends each part its own. It ends when all parts have started: a part that restarts later imports its modules
-itself.
+unprivileged account of the parts. It has the environment in which Kennel was started, without the database owner's
+address; the runner sends each part its own. It ends when all parts have started: a part that restarts later imports its
+modules itself.
 
-``python -m deploy.standalone.preload PREPARED DESCRIPTOR RUNNER PADDING`` starts it: the modules to prepare, its
-connection to the runner, and the runner's process ID.
+``python -m deploy.standalone.preload PREPARED DESCRIPTOR RUNNER PADDING`` starts it. The arguments are the modules
+to prepare, its connection to the runner, the runner's process ID, and padding.
 """
 
 import ctypes

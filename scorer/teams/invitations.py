@@ -140,7 +140,7 @@ def _close(invitation: TeamInvitation, state: str, account: Account, *, now: dat
 
 
 def _enter(acting: Acting, state: CompetitionState, team: Team) -> None:
-    """Add a person to a team. They leave a team of one without submissions."""
+    """Add a person to a team. If they are alone in a team without submissions, they leave it."""
     rules.require_entrant(acting.session, state.competition, acting.actor)
     old = members.load_team(acting.session, state.competition.id, acting.actor.id)
     members.lock_teams(acting.session, [team.id, *([old.id] if old is not None else [])])

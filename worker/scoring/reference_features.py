@@ -180,7 +180,7 @@ def prepare_reference(
     progress: StageProgress,
 ) -> PreparationResult:
     """Compute and store a track's reference: normalised features, and statistics with their factor. If the first set is
-    a file of features, they replace those of the images, which are only decoded.
+    a file of features, these are used, and the images of the other sets are only decoded.
     """
     if sets[0].holds_features:
         dimension = context.extractor(identity).spec.dimension

@@ -71,10 +71,9 @@ def _distances(figure: Figure) -> str:
         below = int(np.count_nonzero(figure.column("distance") < figure.tau))
         parts.append(f"{below:,} {'is' if below == 1 else 'are'} below tau = {figure.tau:.{DISTANCE_DECIMALS}f}.")
     if statistics.get("auc") is not None:
-        parts.append(
-            f"A memorising entry is closer than a legitimate one with probability {statistics['auc']:.5f} (AUC);"
-            f" the two classes are {_number(statistics['cohens_d'])} standard deviations apart (Cohen's d)."
-        )
+        auc = f"A memorising entry is closer than a legitimate one with probability {statistics['auc']:.5f} (AUC)"
+        apart = f"; the two classes are {_number(statistics['cohens_d'])} standard deviations apart (Cohen's d)"
+        parts.append(f"{auc}{'' if statistics['cohens_d'] is None else apart}.")
     return " ".join(parts)
 
 
@@ -117,7 +116,7 @@ def _ranks(figure: Figure) -> str:
     return (
         f"{_entries(figure)} ranked by FID alone on each track. An entry's two ranks differ by"
         f" {_number(statistics['mean_rank_difference'], 2)} on average. The top {LEADERS} of both tracks have"
-        f" {statistics['leaders_in_common']} entries in common."
+        f" {counted(statistics['leaders_in_common'], 'entry', 'entries')} in common."
     )
 
 

@@ -1,6 +1,6 @@
 """Near duplicates of training images and of their mirror images, by distance in feature space.
 
-Held-out images define which distance is near: nearer to the training images than all but 1 % of them
+An image is near if it is closer to the training images than all but 1 % of the held-out images
 (:mod:`scorer.metrics.copying.partial_copying` has the count, its expectation and its p-value). A mirrored copy is found
 with the features of the mirrored *training* images. These are the same for all entries, so an entry passes through the
 network only once. Held-out images are also compared with both sets; otherwise generated images would have two chances
@@ -60,7 +60,7 @@ class NearDuplicates:
     originals: int
     """The number of different training images that they are near to."""
     most_copied: tuple[int, int] | None
-    """The training image that most of them are near to, and how many; None without near duplicates."""
+    """The training image with the most near duplicates, and their number; None without near duplicates."""
     examples: tuple[NearDuplicate, ...]
     """At most one for each training image."""
 

@@ -23,7 +23,7 @@ from scorer.metrics.features import Vector
 from scorer.metrics.statistics.class_separation import distances_of
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-HELD_OUT_SHARE = 0.01  # the share of the held-out images that is this close
+HELD_OUT_SHARE = 0.01  # the share of the held-out images that defines the limit
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def quantile_error(ordered: Vector, level: float) -> float:
     """The standard error of a quantile of ascending values (n,): the spread of the quantile over bootstrap samples,
     computed without drawing (Maritz and Jarrett 1978).
 
-    The quantile of a bootstrap sample is at most the i-th value with the probability of a beta distribution at i / n.
+    The probability that a bootstrap sample's quantile is at most the i-th value is the beta distribution function at
+    i / n.
     """
     count = len(ordered)
     below = scipy.special.betainc((count + 1) * level, (count + 1) * (1.0 - level), np.arange(count + 1) / count)

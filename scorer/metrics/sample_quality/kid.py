@@ -5,8 +5,9 @@
     k(x, y) = (x . y / d + 1)^3                                         (Binkowski et al. 2018, section 4)
 
 Papers usually take the mean over random subsets, because the cost grows with the square. Over all images it has the
-same expectation, varies less, and needs no random draw. Unbiased means that sets of one distribution give 0 on average,
-at any size, and are below 0 about half of the time. So unlike FID it can be compared between sets of different sizes.
+same expectation, varies less, and needs no random draw. Unbiased means that for two sets from one distribution, it is 0
+on average, at any size, and below 0 about half of the time. So unlike FID, it can be compared between sets of different
+sizes.
 All computation is in float64 because the means nearly cancel. The exception is the part of the kernel that
 :class:`KernelRowSums` takes from float32 products, which other tests also need.
 """
@@ -29,7 +30,7 @@ def squared_mmd(
     """The unbiased MMD^2 of features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
     The standard error is that of the linear part (Hájek's projection), to which an image x contributes
-    2 (mean k(x, X) - mean k(x, Y)). It is too rough to test whether two sets have one distribution, because then the
+    2 (mean k(x, X) - mean k(x, Y)). It is too rough to test whether two sets come from one distribution, because then the
     linear part vanishes. Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0.
     Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``, ``dimension-mismatch``.
     """
