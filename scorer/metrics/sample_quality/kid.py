@@ -30,9 +30,9 @@ def squared_mmd(
     """The unbiased MMD^2 of features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
     The standard error is that of the linear part (Hájek's projection), to which an image x contributes
-    2 (mean k(x, X) - mean k(x, Y)). It is too rough to test whether two sets come from one distribution, because then the
-    linear part vanishes. Never holds n x m numbers. ``progress`` is called with the finished share, rising to 1.0.
-    Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``, ``dimension-mismatch``.
+    2 (mean k(x, X) - mean k(x, Y)). It is too rough to test whether two sets come from one distribution, because
+    then the linear part vanishes. Never holds n x m numbers. ``progress`` is called with the finished
+    share, rising to 1.0. Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``, ``dimension-mismatch``.
     """
     for features, name in ((generated, "generated"), (reference, "reference")):
         _require(features, name)
