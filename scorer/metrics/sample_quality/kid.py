@@ -32,7 +32,8 @@ def squared_mmd(
     The standard error is that of the linear part (Hájek's projection), to which an image x contributes
     2 (mean k(x, X) - mean k(x, Y)). It is too rough to test whether two sets come from one distribution, because
     then the linear part vanishes. Never holds n x m numbers. ``progress`` is called with the finished
-    share, rising to 1.0. Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``, ``dimension-mismatch``.
+    share, rising to 1.0. Raises :class:`Invalid`: ``too-few-images``, ``bad-features``, ``degenerate-features``,
+    ``dimension-mismatch``.
     """
     for features, name in ((generated, "generated"), (reference, "reference")):
         _require(features, name)
