@@ -193,17 +193,29 @@ def _places(session: Session, awards: Awards, compared: _Compared) -> list[Uncer
     shown = slice(0, MAX_PLACES)
     medals = [medal for medal in MEDALS if awards.medals.get(medal)]
     inside = rank_probabilities(compared.scores, [awards.medals[medal] for medal in medals])[shown]
-    won = [dict(zip(medals, chances, strict=True)) for chances in np.diff(inside, axis=1, prepend=0.0).tolist()]
+    won = np.diff(inside, axis=1, prepend=0.0).tolist()
+    first, last = rank_intervals(compared.scores)
     names = board_details.load_entry_names(session, compared.refs[shown])
     scores = compared.scores
     columns = (
-        *(compared.ranks, compared.shown, compared.known),
-        *(scores.standard_error, *scores.intervals, scores.borderline, *rank_intervals(scores)),
+        *(compared.ranks, compared.shown, scores.standard_error, *scores.intervals, scores.borderline),
+        *(first, last, compared.known),
     )
     return [
-        UncertainPlace(rank, names[ref][1], score, *(certainty if known else [None] * len(certainty)))
-        for ref, rank, score, known, *certainty in zip(
-            compared.refs[shown], *(column[shown].tolist() for column in columns), won, strict=True
+        UncertainPlace(
+            rank=rank,
+            team=names[ref][1],
+            score=score,
+            standard_error=error if known else None,
+            lowest_score=lowest if known else None,
+            highest_score=highest if known else None,
+            beside_tau=close if known else None,
+            first_rank=first_rank if known else None,
+            last_rank=last_rank if known else None,
+            medals=dict(zip(medals, chances, strict=True)) if known else None,
+        )
+        for ref, chances, rank, score, error, lowest, highest, close, first_rank, last_rank, known in zip(
+            compared.refs[shown], won, *(column[shown].tolist() for column in columns), strict=True
         )
     ]
 

@@ -60,9 +60,10 @@ def find_by_ref(session: Session, ref: int, account: Account) -> Submission:
     submission = session.get(Submission, ref)
     if submission is None:
         raise unknown_submission(ref)
-    if not is_organizer(account, submission.competition_id) and not is_own(session, submission, account):
-        raise unknown_submission(ref)
-    return submission
+    try:
+        return find_submission(session, submission.id, account)
+    except NotFound:
+        raise unknown_submission(ref) from None
 
 
 def require_reviewer(state: CompetitionState, account: Account) -> None:

@@ -7,25 +7,20 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from sqlalchemy.orm import Session
 
+from api.accounts.sign_in.sign_in import BrowserActions
 from api.http import session_cookies
-from api.http.dependencies import AppRateLimiter, AppSettings, CurrentBrowser, Now, Transactions
 from api.http.session_cookies import SessionCookies
 from scorer.accounts import passkeys, second_factors, sessions
 from scorer.accounts.passkeys import RelyingParty, relying_party
 from scorer.db.tables import WebSession
-from scorer.identifiers import hash_secret, new_secret
+from scorer.identifiers import hash_secret
 
 
 @dataclass(frozen=True)
-class SecondFactorActions:
+class SecondFactorActions(BrowserActions):
     """The actions of a browser with a session that waits for the second factor."""
 
     request: Request
-    begin: Transactions
-    rates: AppRateLimiter
-    settings: AppSettings
-    browser: CurrentBrowser
-    now: Now
 
     @property
     def party(self) -> RelyingParty:
@@ -61,7 +56,7 @@ class SecondFactorActions:
         )
 
     def _finish(self, prove: Callable[[Session, WebSession, bytes | None], None]) -> SessionCookies:
-        cookies = SessionCookies(session=new_secret(), device=self.browser.device or new_secret())
+        cookies = self.new_cookies()
         with self.begin() as session:  # commits: a failure also uses up the challenge
             waiting = sessions.waiting(session, self.secret, self.now)
             challenge, waiting.challenge = waiting.challenge, None

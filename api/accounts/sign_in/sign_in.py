@@ -39,14 +39,22 @@ from scorer.identifiers import hash_secret, new_secret
 
 
 @dataclass(frozen=True)
-class SignInActions:
-    """The sign-in actions of a browser. Every action first counts towards the rate limits."""
+class BrowserActions:
+    """What both steps of signing in need."""
 
     begin: Transactions
     rates: AppRateLimiter
     settings: AppSettings
     browser: CurrentBrowser
     now: Now
+
+    def new_cookies(self) -> SessionCookies:
+        """Secrets for a new session. A known browser keeps its device secret, which several accounts may share."""
+        return SessionCookies(session=new_secret(), device=self.browser.device or new_secret())
+
+
+class SignInActions(BrowserActions):
+    """The sign-in actions of a browser. Every action first counts towards the rate limits."""
 
     @property
     def rate_limit_key(self) -> str:
@@ -55,7 +63,7 @@ class SignInActions:
     def sign_in(self, login: str, password: str) -> SessionCookies:
         """The cookies of a new session; the same ``Unauthenticated`` for an unknown name and for a wrong password."""
         login = login.strip()
-        cookies = self._new_cookies()
+        cookies = self.new_cookies()
         with self.begin() as session:
             attempt = sessions.load_attempt(session, login, self.browser, now=self.now)
         who = attempt.account_id if attempt.account_id is not None else f"login {login.lower()}"
@@ -95,10 +103,6 @@ class SignInActions:
         self.rates.hit("sign-in", browser, who)
         return browser
 
-    def _new_cookies(self) -> SessionCookies:
-        """Secrets for a new session. A known browser keeps its device secret, which several accounts may share."""
-        return SessionCookies(session=new_secret(), device=self.browser.device or new_secret())
-
     def count_visit(self) -> None:
         """Count a request that makes the service call the issuer."""
         self.rates.hit("sign-in-address", self.rate_limit_key)
@@ -119,7 +123,7 @@ class SignInActions:
             return self._begin(session, one_time_links.use_sign_in_link(session, link, now=self.now))
 
     def _begin(self, session: Session, account: Account) -> SessionCookies:
-        cookies = self._new_cookies()
+        cookies = self.new_cookies()
         opened = sessions.begin(session, account, secret=cookies.session, browser=self.browser, now=self.now)
         return self._session_cookies(session, opened, cookies)
 

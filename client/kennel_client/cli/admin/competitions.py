@@ -344,9 +344,5 @@ def decline(admin: AdminClient, competition: Slug) -> Answer:
 
 
 def _role_answer(role: View) -> Answer:
-    since = (
-        f"since {format_time(role['accepted_at'])}"
-        if role["accepted_at"]
-        else f"offered at {format_time(role['offered_at'])}"
-    )
-    return Answer(role, f"{role['handle']}: {role['role']} of {role['competition']}, {since}")
+    since, at = ("since", role["accepted_at"]) if role["accepted_at"] else ("offered at", role["offered_at"])
+    return Answer(role, f"{role['handle']}: {role['role']} of {role['competition']}, {since} {format_time(at)}")
