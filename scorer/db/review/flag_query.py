@@ -130,7 +130,6 @@ class FlaggedRow(NamedTuple):
 
     ref: int
     id: str
-    team_id: int
     team: str
     weight: int
     state: QueueState
