@@ -2,9 +2,11 @@
 
 import ctypes
 import os
+import platform
 import resource
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 THREADS_VARIABLE = "OMP_NUM_THREADS"
 """OpenMP's variable; the matrix product libraries also respect it."""
@@ -13,6 +15,16 @@ THREADS_VARIABLE = "OMP_NUM_THREADS"
 def usable_cores() -> int:
     # Only Linux reports the cores that this process may use.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def processor_name() -> str:
+    """The name that Linux reports: another model may round last bits differently."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
 
 
 def allowed_threads(environ: Mapping[str, str] = os.environ) -> int:

@@ -2,49 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from scorer.errors import Invalid
-from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, Distribution
+from scorer.generators.onnx_files import DeclaredLatent, Distribution, require_latent
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
+Value = TypeVar("Value")
+TRUNCATION = 2.0
+"""The bound of truncated normal coordinates, as in BigGAN (Brock et al. 2019)."""
+
+
 @dataclass(frozen=True)
 class Latent:
-    """A latent space: standard normal in every coordinate, or uniform on [-1, 1].
+    """A latent space: in every coordinate standard normal, standard normal truncated to [-2, 2], or uniform on [-1, 1].
+    With ``classes``, a one-hot class of equal probabilities follows the coordinates.
 
-    Raises :class:`Invalid` (``bad-latent``) for a dimension outside 1..4096 or another distribution.
+    Raises the errors of :func:`require_latent`.
     """
 
     dimension: int
     distribution: Distribution = "normal"
+    classes: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.dimension <= MAX_LATENT_DIMENSION:
-            raise Invalid(
-                "bad-latent", f"The latent dimension is {self.dimension}; it must be from 1 to {MAX_LATENT_DIMENSION}."
-            )
-        if self.distribution not in {"normal", "uniform"}:
-            raise Invalid("bad-latent", f"The latent distribution is {self.distribution}; use normal or uniform.")
+        require_latent(self.dimension, self.distribution, self.classes)
+
+    @property
+    def inputs(self) -> int:
+        """The numbers that a network takes for one image: the coordinates and the one-hot class."""
+        return self.dimension + (self.classes or 0)
 
     def draw(self, n: int, seed: int) -> Tensor:
-        """``n`` points (n, d) float32, the same for the same seed."""
+        """``n`` points (n, inputs) float32, the same for the same seed."""
         import torch  # noqa: PLC0415 - a process that only names a latent space needs no torch
 
         random = np.random.default_rng(seed)
         shape = (n, self.dimension)
-        points = random.standard_normal(shape) if self.distribution == "normal" else random.uniform(-1.0, 1.0, shape)
+        if self.distribution == "normal":
+            points = random.standard_normal(shape)
+        elif self.distribution == "uniform":
+            points = random.uniform(-1.0, 1.0, shape)
+        else:
+            points = ndtri(random.uniform(ndtr(-TRUNCATION), ndtr(TRUNCATION), shape))
+        if self.classes is not None:
+            points = np.hstack([points, np.eye(self.classes)[random.integers(self.classes, size=n)]])
         return torch.from_numpy(points.astype(np.float32))
 
+    @property
+    def _bound(self) -> float | None:
+        """The largest coordinate; None without one."""
+        return {"normal": None, "uniform": 1.0, "truncated-normal": TRUNCATION}[self.distribution]
+
     def to_unconstrained(self, points: Tensor) -> Tensor:
-        """The unconstrained coordinates of latent points for a search: the points, or the arcsin of uniform ones."""
-        return points if self.distribution == "normal" else points.clamp(-1.0, 1.0).asin()
+        """The unconstrained coordinates of latent points for a search: the points, or the arcsin of bounded ones."""
+        coordinates = points[:, : self.dimension]
+        if self._bound is not None:
+            coordinates = (coordinates / self._bound).clamp(-1.0, 1.0).asin()
+        return self._with_class_of(points, coordinates)
 
     def to_latent(self, unconstrained: Tensor) -> Tensor:
-        """The latent points of unconstrained coordinates; uniform points stay in [-1, 1]."""
-        return unconstrained if self.distribution == "normal" else unconstrained.sin()
+        """The latent points of unconstrained coordinates; bounded points stay within their bound. The class has no
+        gradient, so a search keeps that of its start."""
+        coordinates = unconstrained[:, : self.dimension]
+        if self._bound is not None:
+            coordinates = self._bound * coordinates.sin()
+        return self._with_class_of(unconstrained, coordinates)
+
+    def _with_class_of(self, points: Tensor, coordinates: Tensor) -> Tensor:
+        if self.classes is None:
+            return coordinates
+        joined = points.detach().clone()
+        joined[:, : self.dimension] = coordinates
+        return joined
+
+
+def resolve_latent(inputs: int | None, declarations: Iterable[DeclaredLatent]) -> Latent:
+    """The latent space of a network that takes ``inputs`` numbers per image (None: the file leaves it open). Of each
+    property, the first declaration decides; without any, the distribution is normal and there is no class.
+
+    ``Invalid``: ``wrong-latent`` if the dimension is unknown or does not fit; ``bad-latent`` as :class:`Latent`.
+    """
+    declared = list(declarations)
+    dimension = _first(one.dimension for one in declared)
+    classes = _first(one.classes for one in declared) or 0
+    if inputs is None and dimension is None:
+        raise Invalid(
+            "wrong-latent",
+            "The file leaves the latent dimension open. Declare it (kennel submit --latent D), or export the generator "
+            "with a fixed dimension.",
+        )
+    if inputs is not None and (inputs <= classes or dimension not in {None, inputs - classes}):
+        raise Invalid(
+            "wrong-latent",
+            f"The generator takes {inputs} numbers per image; the declared latent has "
+            f"{'a coordinate or more' if dimension is None else f'{dimension} coordinates'} and "
+            f"{f'{classes} classes' if classes else 'no class'}.",
+        )
+    if inputs is not None:
+        dimension = inputs - classes
+    distribution: Distribution = _first(one.distribution for one in declared) or "normal"
+    return Latent(dimension or 0, distribution, classes or None)
+
+
+def _first(values: Iterable[Value | None]) -> Value | None:
+    return next((value for value in values if value is not None), None)

@@ -1,6 +1,9 @@
 """Limits on an uploaded generator: its file, its network, and the process that runs it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from scorer.errors import Invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +37,24 @@ class GeneratorLimits:
 
 
 DEFAULT_LIMITS = GeneratorLimits()
+CHECK_LIMITS = GeneratorLimits(cpu_seconds=600, wall_seconds=900)
+"""The limits of an entry's check; nearly all take a few seconds."""
+
+
+class DrawingTime(NamedTuple):
+    """A competition's limit on all draws of an entry."""
+
+    images: int
+    minutes: int
+
+    def predict(self, seconds_per_image: float, *, margin: float = 1.0) -> float:
+        """The predicted seconds; ``Invalid`` (``too-slow``) above the limit times ``margin``."""
+        seconds = self.images * seconds_per_image
+        if seconds > 60 * self.minutes * margin:
+            raise Invalid(
+                "too-slow",
+                f"Drawing {self.images:,} images would take about {seconds / 60:,.0f} minutes "
+                f"({1000 * seconds_per_image:,.1f} ms each). The limit on all draws is {self.minutes:,} minutes. Use a "
+                "smaller network.",
+            )
+        return seconds

@@ -5,7 +5,7 @@ threads of one product wait for each other in loops: on a busy machine, ten smal
 processor time as with one thread each. So each part uses one thread here, and the parts run in parallel.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import TypeVar
@@ -31,7 +31,7 @@ def _count_threads(controller: ThreadpoolController) -> int:
     return max([library["num_threads"] for library in controller.select(user_api="blas").info()], default=1)
 
 
-def map_parts(function: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
+def map_parts(function: Callable[[Part], Result], parts: Iterable[Part]) -> Generator[Result, None, None]:
     """Call the function with each part, and yield the results in the order of the parts. A result must not depend on
     the earlier parts."""
     controller = _controller()

@@ -83,3 +83,10 @@ class Graph:
     """None for an axis that the file leaves open."""
     images: str
     opset: int
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """The file's own metadata."""
+
+    def sizes(self) -> dict[str, int]:
+        """The opset, and the numbers of nodes and weights, for a provenance."""
+        weights = sum(array.size for array in self.weights.values())
+        return {"opset": self.opset, "nodes": len(self.nodes), "weights": weights}

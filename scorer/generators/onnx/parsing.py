@@ -20,6 +20,9 @@ MAX_PARTS_PER_NODE = 10
 """The most inputs, outputs and attributes of a node, on average."""
 STANDARD = ("", "ai.onnx")
 CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
 
 
 def parse_graph(content: bytes, dimension: int | None, limits: GeneratorLimits) -> Graph:
@@ -27,9 +30,9 @@ def parse_graph(content: bytes, dimension: int | None, limits: GeneratorLimits) 
     that takes images.
 
     ``Invalid``: ``too-many-bytes``, ``too-many-nodes``, ``too-many-weights``, ``not-onnx``, ``wrong-opset``,
-    ``custom-operators``, ``has-functions``, ``control-flow``, ``unknown-operator``, ``external-data``,
-    ``sparse-tensors``, ``bad-weights``, ``not-finite``, ``bad-node``, ``training-mode``, ``wrong-inputs``,
-    ``wrong-outputs``.
+    ``custom-operators``, ``has-functions``, ``control-flow``, ``random-operator``, ``unknown-operator``,
+    ``external-data``, ``sparse-tensors``, ``bad-weights``, ``not-finite``, ``bad-node``, ``training-mode``,
+    ``wrong-inputs``, ``wrong-outputs``.
     """
     model = _unpacked(content, dimension, limits)
     _refuse_more_than_a_graph(model)
@@ -43,7 +46,8 @@ def parse_graph(content: bytes, dimension: int | None, limits: GeneratorLimits) 
     latent, shape = _latent(model.graph, weights)
     nodes = tuple(read_node(index, node, opset) for index, node in enumerate(model.graph.node))
     _refuse_disorder(nodes, {latent, *weights})
-    return Graph(nodes, weights, latent, shape, _images(model.graph, nodes), opset)
+    metadata = {to_text(entry.key): to_text(entry.value) for entry in model.metadata_props}
+    return Graph(nodes, weights, latent, shape, _images(model.graph, nodes), opset, metadata)
 
 
 def _unpacked(content: bytes, dimension: int | None, limits: GeneratorLimits) -> onnx.ModelProto:
@@ -114,6 +118,12 @@ def _refuse_nodes(graph: onnx.GraphProto, limits: GeneratorLimits) -> None:
                 "control-flow",
                 f"Node {index + 1} ({printable_name(node.op_type)}) has branches or loops; a generator must be a single"
                 " sequence of operators. Export it by tracing, with Python's ifs and loops unrolled.",
+            )
+        if node.op_type in RANDOM:
+            raise Invalid(
+                "random-operator",
+                f"Node {index + 1} ({node.op_type}) draws random numbers, but an image must depend on its latent "
+                "alone. Take the noise from further latent coordinates, or store it as a weight.",
             )
         if node.op_type not in OPERATORS:
             raise Invalid(

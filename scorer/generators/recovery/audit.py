@@ -29,7 +29,7 @@ from scorer.metrics.features import Vector
 StageProgress = Callable[[str, float], None]
 """Receives the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
 DISTORTED_KINDS: tuple[TargetKind, ...] = ("train", "generated")
-FURTHER_USES = ("near_train", "near_held_out", "entry", "sampled", "stability")
+FURTHER_USES = ("near_train", "near_held_out", "entry", "sampled", "stability", "others")
 """Uses of a seed that were added later: the position of a use decides its seed."""
 
 
@@ -81,6 +81,9 @@ def audit_generator(
         audit = replace(audit, stability=stability)
     if entry is None:
         return audit
+    if entry.others is not None:
+        found = search.recover(to_targets(entry.others), seeds("others"), _stage_progress(progress, "others"))
+        audit = replace(audit, errors={**audit.errors, "others": found.error})
     samples = to_pixels(draw_images(plan.sampled, "sampled")) if plan.sampled else None
     return replace(audit, samples=samples, near_share=None if entry.near is None else entry.near.held_out_share)
 

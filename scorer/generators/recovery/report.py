@@ -52,7 +52,8 @@ class Audit:
     latent: Latent | None
     """None for a generator that takes images."""
     errors: Mapping[str, Vector]
-    """By kind of target: ``train`` and ``held_out``, and the other kinds that were searched for."""
+    """By kind of target: ``train`` and ``held_out``, and the other kinds that were searched for. ``others``: images of
+    other generators."""
     distorted: Mapping[str, Vector]
     """``warp_train``, ``warp_generated`` and so on: the errors of the first targets of that kind, distorted."""
     likeness: KolmogorovSmirnov

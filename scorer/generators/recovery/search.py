@@ -30,6 +30,8 @@ ProgressCallback = Callable[[float], None]
 AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
 MAX_ERROR = 4.0
 """The largest error between images in [-1, 1], which is also that of a search that diverges."""
+CLASS_CANDIDATES = 4
+"""Candidates for a start per class, because a search keeps the class of its start."""
 MAX_ROW_DIFFERENCE = 1e-3  # between an image generated alone and in a batch
 
 
@@ -205,12 +207,17 @@ class Search:
         """A start for each target: the nearest of the plan's candidates, or one draw each for a single candidate."""
         if self.plan.candidates == 1 or self.plan.method == "authors":
             return self.latent.draw(len(targets), seed)
-        points = self.latent.draw(self.plan.candidates, seed)
+        count = max(self.plan.candidates, CLASS_CANDIDATES * (self.latent.classes or 0))
+        points = self.latent.draw(count, seed)
         weighted = mask.sqrt()
         with torch.no_grad():
-            parts = [images_at(self.generator, some, targets.shape[2]) for some in torch.split(points, self.plan.batch)]
-        flat = (torch.cat(parts) * weighted).flatten(1)
-        return points[torch.cdist((targets * weighted).flatten(1), flat).argmin(1)]
+            distances = [
+                torch.cdist((targets * weighted).flatten(1), (images * weighted).flatten(1))
+                for images in (
+                    images_at(self.generator, some, targets.shape[2]) for some in torch.split(points, self.plan.batch)
+                )
+            ]
+        return points[torch.cat(distances, dim=1).argmin(1)]
 
 
 def _partial_progress(

@@ -21,6 +21,8 @@ class EntryTargets:
     """(k, s, s, 3), drawn from the entry at random."""
     near: NearTargets | None
     """Rows of the training and held-out images near the entry; None if there are too few."""
+    others: Pixels | None = None
+    """Images of other generators, if any are compared."""
 
 
 def draw_targets(

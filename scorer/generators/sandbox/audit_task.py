@@ -1,9 +1,7 @@
 """The task inside the sandbox: reads an uploaded generator, and an encoder if there is one, then audits it."""
 
-import time
 from dataclasses import replace
-
-import torch
+from pathlib import Path
 
 from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
@@ -11,44 +9,47 @@ from scorer.generators.onnx.encoder import read_encoder, read_image_to_image
 from scorer.generators.onnx.generator import Generator, detect_range, read_generator
 from scorer.generators.recovery.audit import StageProgress, audit_by_encoder, audit_generator
 from scorer.generators.recovery.by_encoder import EncoderFunction
-from scorer.generators.recovery.plan import plan_from
+from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.search import to_targets
-from scorer.generators.sandbox.exchange import AuditInputs, AuditRequest
+from scorer.generators.sandbox.exchange import Arrays, AuditInputs, Report, Request, read_inputs
 
 PROBE_IMAGES = 16
 """The training images from which the range of an image-to-image network's values is inferred."""
 
 
-def run_audit(inputs: AuditInputs, request: AuditRequest, limits: GeneratorLimits, *, progress: StageProgress) -> Audit:
-    """Audit the generator in ``inputs``: with the encoder if there is one, otherwise by search and with the entry if
-    there is one. Returns the audit with its provenance.
+def run(folder: Path, request: Request, progress: StageProgress) -> tuple[Report, Arrays]:
+    latent = request.parameters["latent"]
+    audit = run_audit(
+        read_inputs(folder),
+        None if latent is None else Latent(**latent),
+        plan_from(request.parameters["plan"]),
+        limits=GeneratorLimits(**request.limits),
+        progress=progress,
+    )
+    return audit.report(), audit.arrays()
 
-    Raises the ``Invalid`` errors of reading and auditing, and ``MemoryError`` at the process's memory limit.
+
+def run_audit(
+    inputs: AuditInputs, latent: Latent | None, plan: AuditPlan, *, limits: GeneratorLimits, progress: StageProgress
+) -> Audit:
+    """Audit the generator in ``inputs``: with the encoder if there is one, otherwise by search and with the entry if
+    there is one. Returns the audit with its provenance. Raises the ``Invalid`` errors of reading and auditing.
     """
-    torch.set_num_threads(limits.threads)
-    latent = None if request.latent is None else Latent(**request.latent)
     train, held_out = inputs.train, inputs.held_out
-    begun = time.monotonic()
     progress("reading", 0.0)
-    try:
-        generator, encode = _read_networks(inputs, latent, limits)
-        plan = plan_from(request.plan)
-        progress("reading", 1.0)
-        if latent is None or encode is not None:
-            encode = encode or (lambda images: images)  # for a network that encodes and decodes
-            audit = audit_by_encoder(
-                generator, encode, latent, train=train, held_out=held_out, plan=plan, progress=progress
-            )
-        else:
-            audit = audit_generator(
-                generator, latent, train, held_out=held_out, plan=plan, entry=inputs.entry, progress=progress
-            )
-    except RuntimeError as error:
-        if "allocate memory" in str(error) or "bad_alloc" in str(error):
-            raise MemoryError from error
-        raise
-    provenance = _build_provenance(generator) | {"seconds": time.monotonic() - begun, "threads": limits.threads}
+    generator, encode = _read_networks(inputs, latent, limits)
+    progress("reading", 1.0)
+    if latent is None or encode is not None:
+        encode = encode or (lambda images: images)  # for a network that encodes and decodes
+        audit = audit_by_encoder(
+            generator, encode, latent, train=train, held_out=held_out, plan=plan, progress=progress
+        )
+    else:
+        audit = audit_generator(
+            generator, latent, train, held_out=held_out, plan=plan, entry=inputs.entry, progress=progress
+        )
+    provenance = generator.network.graph.sizes() | {"values": generator.values}
     return replace(audit, provenance={**audit.provenance, **provenance})
 
 
@@ -65,13 +66,3 @@ def _read_networks(
     probes = to_targets(inputs.train[:PROBE_IMAGES])
     translator.values = detect_range(translator(probes if other is None else other(probes)))
     return translator, other
-
-
-def _build_provenance(generator: Generator) -> dict[str, str | int]:
-    graph = generator.network.graph
-    return {
-        "opset": graph.opset,
-        "nodes": len(graph.nodes),
-        "weights": sum(array.size for array in graph.weights.values()),
-        "values": generator.values,
-    }

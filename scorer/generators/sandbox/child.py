@@ -1,57 +1,85 @@
-"""The sandboxed process that audits an uploaded generator: ``python -m scorer.generators.sandbox.child FOLDER``.
+"""The sandboxed process that opens an uploaded generator: ``python -m scorer.generators.sandbox.child FOLDER``.
 
 Everything is imported and rehearsed first, because a confined process can only read its folder. The file is opened
 last. Progress goes to standard output as lines of JSON, results go to files
 (:mod:`scorer.generators.sandbox.exchange`).
 
-The rehearsal is an audit of Kennel's own generator. Torch and numpy import many of their modules on first use, and a
-confined process can read no libraries. So the rehearsal runs one whole audit, from file to result.
+The rehearsal is the requested task with Kennel's own generator. Torch and numpy import many of their modules on first
+use, and a confined process can read no libraries. So the rehearsal runs the whole task, from file to result.
 """
 
 import json
 import os
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from scorer.confinement import process
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.generators.limits import GeneratorLimits
+from scorer.generators.recovery.audit import StageProgress
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.targets import EntryTargets
-from scorer.generators.sandbox import audit_task, exchange
-from scorer.generators.sandbox.exchange import RESULTS
+from scorer.generators.sandbox import audit_task, entry_tasks, exchange
+from scorer.generators.sandbox.exchange import IMAGES, RESULTS, Arrays, Report, Request, Task
 from scorer.metrics.copying.near_targets import NearTargets
+from scorer.process_resources import processor_name
+
+_TASKS: dict[Task, Callable[[Path, Request, StageProgress], tuple[Report, Arrays]]] = {
+    "audit": audit_task.run,
+    "check": entry_tasks.run_check,
+    "draw": entry_tasks.run_draw,
+}
+
+
+def run_task(folder: Path, request: Request, progress: StageProgress, *, environment: Mapping[str, Any]) -> None:
+    """Do what is requested with the generator in ``folder``, and write the result there, with the ``environment`` in
+    its provenance. Raises the ``Invalid`` errors of the task, and ``MemoryError`` at the process's memory limit."""
+    threads = request.limits["threads"]
+    torch.set_num_threads(threads)
+    begun = time.monotonic()
+    try:
+        report, arrays = _TASKS[request.task](folder, request, progress)
+    except RuntimeError as error:
+        if "allocate memory" in str(error) or "bad_alloc" in str(error):
+            raise MemoryError from error
+        raise
+    report["provenance"] |= {"seconds": time.monotonic() - begun, "threads": threads, **environment}
+    exchange.write_result(folder, report, arrays)
+
 
 _DIMENSION, _SIDE, _IMAGES = 2, 2, 8
 _ROWS = np.arange(_IMAGES)
 _PLAN = AuditPlan(
     train=_IMAGES, held_out=_IMAGES, generated=_IMAGES, sampled=_IMAGES, distorted=0, starts=1, iterations=1
 )
+_DRAWN = {"latent": [{}, {}], "digest": "", "size": _SIDE, "count": _IMAGES, "values": "tanh"}
+_REHEARSED: dict[Task, Mapping[str, Any]] = {
+    "audit": {"latent": {"dimension": _DIMENSION}, "plan": _PLAN.as_json()},
+    "check": _DRAWN,
+    "draw": _DRAWN,
+}
 
 
-def rehearse(limits: GeneratorLimits) -> None:
-    """Run an audit of a linear generator of 2 x 2 pixels on noise, with an entry, in a single thread: a process with
-    several threads cannot be confined."""
+def rehearse(task: Task, limits: GeneratorLimits) -> None:
+    """Do a task with a linear generator of 2 x 2 pixels, an audit on noise and with an entry, in a single thread: a
+    process with several threads cannot be confined."""
     images = np.random.default_rng(0).integers(0, 256, (_IMAGES, _SIDE, _SIDE, 3), np.uint8)
-    latent: Mapping[str, Any] = {"dimension": _DIMENSION}
-    request = exchange.AuditRequest(latent, _PLAN.as_json(), {})
     with TemporaryDirectory() as name:
         folder = Path(name)
         entry = EntryTargets(images, NearTargets(_ROWS, _ROWS, 1.0))
-        inputs = exchange.AuditInputs(_linear_generator(), images, images[::-1], entry=entry)
-        exchange.write_inputs(folder, inputs, request)
-        read = exchange.read_inputs(folder), exchange.read_request(folder)
-        audit = audit_task.run_audit(*read, replace(limits, threads=1), progress=lambda *_: None)
-        exchange.write_result(folder, audit.report(), audit.arrays())
+        exchange.write_inputs(folder, exchange.AuditInputs(_linear_generator(), images, images[::-1], entry=entry))
+        exchange.write_request(folder, Request(task, _REHEARSED[task], asdict(replace(limits, threads=1))))
+        run_task(folder, exchange.read_request(folder), lambda *_: None, environment={})
 
 
 def _linear_generator() -> bytes:
@@ -74,7 +102,7 @@ def _linear_generator() -> bytes:
 
 
 MAX_THREADS = 32
-"""More than torch starts for an audit."""
+"""More than torch starts."""
 NOT_FOR_NETWORK = ("network_namespace", "system_call_filter")
 
 
@@ -89,7 +117,7 @@ def confine(folder: Path, limits: GeneratorLimits, *, accept_weaker: bool = Fals
     process.limit_processor_time(limits.cpu_seconds)
     measures = process.confine(
         folder,
-        written=RESULTS,
+        written=[name for name in (*RESULTS, IMAGES) if (folder / name).exists()],
         written_bytes=limits.written_bytes,
         open_files=limits.open_files,
         threads=MAX_THREADS,
@@ -108,18 +136,16 @@ _REPORT_EVERY_SECONDS = 0.2
 
 
 def main(folder: Path) -> None:
-    """Run the audit of the inputs in ``folder``, and write its result or refusal there."""
+    """Do what the request in ``folder`` says, and write the result or the refusal there."""
     os.chdir(folder)
     own = Path()
     request = exchange.read_request(own)
     limits = GeneratorLimits(**request.limits)
-    versions = _versions()
-    rehearse(limits)
+    environment = describe_environment()
+    rehearse(request.task, limits)
     try:
         measures = confine(own, limits, accept_weaker=request.accept_weaker)
-        audit = audit_task.run_audit(exchange.read_inputs(own), request, limits, progress=_ProgressWriter())
-        audit = replace(audit, provenance={**audit.provenance, "sandbox": measures, "versions": versions})
-        exchange.write_result(own, audit.report(), audit.arrays())
+        run_task(own, request, _ProgressWriter(), environment=environment | {"sandbox": measures})
     except KennelError as error:
         exchange.write_refusal(own, error)
     except MemoryError:
@@ -149,8 +175,14 @@ class _ProgressWriter:
         sys.stdout.flush()
 
 
-def _versions() -> dict[str, Any]:
-    return {name: version(name) for name in ("torch", "onnx", "numpy")} | {"python": sys.version.split()[0]}
+def describe_environment() -> dict[str, Any]:
+    """What the last bits of images depend on, for the provenance."""
+    versions = {name: version(name) for name in ("torch", "onnx", "numpy", "scipy")}
+    return {
+        "versions": versions | {"python": sys.version.split()[0]},
+        "processor": processor_name(),
+        "instruction_set": torch.backends.cpu.get_cpu_capability(),
+    }
 
 
 if __name__ == "__main__":

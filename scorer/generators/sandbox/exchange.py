@@ -4,7 +4,9 @@ Results are validated like an upload, because the process that wrote them ran th
 starts, so it does not need the right to create any.
 """
 
+import io
 import json
+import math
 import mmap  # noqa: F401 - numpy imports it when it maps a file, and the confined process can import nothing more
 import os
 import stat
@@ -13,7 +15,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +28,25 @@ from scorer.metrics.copying.near_targets import NearTargets
 
 GENERATOR, ENCODER = "generator.onnx", "encoder.onnx"
 TRAIN, HELD_OUT, ENTRY, NEAR, REQUEST = "train.npy", "held_out.npy", "entry.npy", "near.npz", "request.json"
+OTHERS = "others.npy"
 RESULTS = REPORT, ARRAYS, REFUSAL = "report.json", "arrays.npz", "refusal.json"
+IMAGES = "images.npy"
+"""The result of a draw, in addition to the others."""
 MAX_REPORT_BYTES = 64 << 20
+Task = Literal["audit", "check", "draw"]
+Report = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class AuditRequest:
-    """How to audit, as JSON: the latent space (None: images to images), the plan, the limits.
+class Request:
+    """What to do with a generator, as JSON: the task with its parameters, and the limits.
 
     ``accept_weaker``: whether the available sandbox measures are enough.
     """
 
-    latent: Mapping[str, Any] | None
-    plan: Mapping[str, Any]
+    task: Task
+    parameters: Mapping[str, Any]
     limits: Mapping[str, int]
     accept_weaker: bool = False
 
@@ -55,10 +63,19 @@ class AuditInputs:
     """The targets of an entry, if one is compared."""
 
 
-def write_inputs(folder: Path, inputs: AuditInputs, request: AuditRequest) -> None:
-    """Write all inputs of an audit for the child, and create empty files for its results."""
-    for name in RESULTS:
+def write_request(folder: Path, request: Request) -> None:
+    """Write a request for the child, and create empty files for its results."""
+    for name in (*RESULTS, IMAGES) if request.task == "draw" else RESULTS:
         (folder / name).touch()
+    (folder / REQUEST).write_text(json.dumps(asdict(request)))
+
+
+def read_request(folder: Path) -> Request:
+    return Request(**json.loads((folder / REQUEST).read_text()))
+
+
+def write_inputs(folder: Path, inputs: AuditInputs) -> None:
+    """Write all inputs of an audit for the child."""
     (folder / GENERATOR).write_bytes(inputs.content)
     if inputs.encoder is not None:
         (folder / ENCODER).write_bytes(inputs.encoder)
@@ -68,11 +85,8 @@ def write_inputs(folder: Path, inputs: AuditInputs, request: AuditRequest) -> No
         np.save(folder / ENTRY, inputs.entry.images, allow_pickle=False)
         if inputs.entry.near is not None:
             np.savez(folder / NEAR, allow_pickle=False, **vars(inputs.entry.near))
-    (folder / REQUEST).write_text(json.dumps(asdict(request)))
-
-
-def read_request(folder: Path) -> AuditRequest:
-    return AuditRequest(**json.loads((folder / REQUEST).read_text()))
+        if inputs.entry.others is not None:
+            np.save(folder / OTHERS, inputs.entry.others, allow_pickle=False)
 
 
 def read_inputs(folder: Path) -> AuditInputs:
@@ -89,7 +103,8 @@ def _entry(folder: Path) -> EntryTargets | None:
     if (folder / NEAR).is_file():
         with np.load(folder / NEAR, allow_pickle=False) as stored:
             near = NearTargets(stored["train"], stored["held_out"], float(stored["held_out_share"]))
-    return EntryTargets(np.load(folder / ENTRY, allow_pickle=False), near)
+    others = np.load(folder / OTHERS, allow_pickle=False) if (folder / OTHERS).is_file() else None
+    return EntryTargets(np.load(folder / ENTRY, allow_pickle=False), near, others)
 
 
 def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -101,7 +116,7 @@ def write_refusal(folder: Path, error: KennelError) -> None:
     (folder / REFUSAL).write_text(json.dumps(encode_refusal(error)))
 
 
-def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+def read_result(folder: Path, limits: GeneratorLimits) -> tuple[Report, Arrays] | None:
     """The report and the arrays, or None if there are none. Raises the child's refusal if it wrote one, and ``Invalid``
     for anything that is not a result: links, pipes, pickles, malformed data, and data beyond the limits."""
     try:
@@ -117,18 +132,38 @@ def read_result(folder: Path, limits: GeneratorLimits) -> tuple[dict[str, Any], 
         raise unreadable_result() from error
 
 
+def npy_header(shape: tuple[int, ...]) -> bytes:
+    """The start of an .npy file of uint8 numbers."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    return header.getvalue()
+
+
+def move_images(folder: Path, shape: tuple[int, ...], out: Path) -> None:
+    """Move the drawn images to ``out``; ``Invalid`` unless they are an .npy file of exactly this shape."""
+    header = npy_header(shape)
+    try:
+        with _opened(folder / IMAGES) as file:
+            size = os.fstat(file.fileno()).st_size
+            fits = size == len(header) + math.prod(shape) and file.read(len(header)) == header
+    except OSError as error:
+        raise unreadable_result() from error
+    if not fits:
+        raise unreadable_result()
+    os.chown(folder / IMAGES, os.geteuid(), os.getegid())  # the process may have been another user
+    (folder / IMAGES).replace(out)
+
+
 def unreadable_result() -> Invalid:
     """The error for a generator if its process has left something other than a result."""
     return Invalid("generator-crashed", "The process that ran the generator left no readable result.")
 
 
-def _arrays(path: Path, limits: GeneratorLimits) -> dict[str, NDArray[Any]]:
+def _arrays(path: Path, limits: GeneratorLimits) -> Arrays:
     with _opened(path) as file:
         with zipfile.ZipFile(file) as archive:
             if sum(member.file_size for member in archive.infolist()) > limits.written_bytes:
-                raise Invalid(
-                    "too-much-memory", f"The audit's images exceed the limit of {limits.written_bytes >> 20:,} MB."
-                )
+                raise Invalid("too-much-memory", f"The images exceed the limit of {limits.written_bytes >> 20:,} MB.")
         file.seek(0)
         with np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}

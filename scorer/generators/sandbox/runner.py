@@ -1,42 +1,39 @@
-"""The parent's side of the sandbox: starts the confined process that audits an uploaded generator, and supervises it.
+"""The parent's side of the sandbox: audits, checks and drawings of uploaded generators in a confined process.
 
-The process has an empty environment and a folder in which it may write three files. It has no other files, no network,
-no other programs and no privileges, and its memory, processor time, threads and wall time are limited
-(:mod:`~scorer.generators.sandbox.child`). It is killed together with everything it started. This module needs neither
-torch nor ONNX, and never unpickles. The report's provenance says which measures were in force.
+This module needs neither torch nor ONNX, and never unpickles. Results are validated like an upload. Their provenance
+says which measures were in force.
 """
 
-import json
-import os
-import selectors
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scorer.confinement.bubblewrap import wrapped
-from scorer.confinement.import_path import IMPORT_PATH
-from scorer.confinement.privileges import hide_memory
-from scorer.errors import Invalid
 from scorer.generators.latents import Latent
-from scorer.generators.limits import DEFAULT_LIMITS, GeneratorLimits
+from scorer.generators.limits import DEFAULT_LIMITS, DrawingTime, GeneratorLimits
+from scorer.generators.onnx_files import DeclaredLatent, ValueRange
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit, audit_from
 from scorer.generators.recovery.targets import EntryTargets, Pixels
-from scorer.generators.sandbox.exchange import AuditInputs, AuditRequest, read_result, unreadable_result, write_inputs
+from scorer.generators.sandbox.exchange import (
+    GENERATOR,
+    AuditInputs,
+    Request,
+    move_images,
+    npy_header,
+    unreadable_result,
+    write_inputs,
+)
+from scorer.generators.sandbox.supervision import StageProgress, run_in_sandbox
+from scorer.generators.seeds import FIXED_LATENTS, PROBE_DIGEST
 
-StageProgress = Callable[[str, float], None]
-"""Receives the stage and its finished share as the process reports them. May raise, which ends the process."""
-MAX_LINE_BYTES = 4096
-_SILENT_SECONDS = 1.0
+_PREFIX = "kennel-generator-"
 
 
 def audit_in_sandbox(  # noqa: PLR0913 - all inputs of an audit
@@ -60,23 +57,22 @@ def audit_in_sandbox(  # noqa: PLR0913 - all inputs of an audit
     of :func:`~scorer.generators.onnx.generator.read_generator`,
     :func:`~scorer.generators.onnx.encoder.read_encoder`,
     :func:`~scorer.generators.onnx.encoder.read_image_to_image` and
-    :func:`~scorer.generators.recovery.audit.audit_generator`, and ``out-of-memory``, ``out-of-time``,
-    ``generator-crashed``; ``Unavailable`` (``no-sandbox``).
+    :func:`~scorer.generators.recovery.audit.audit_generator`, and those of
+    :func:`~scorer.generators.sandbox.supervision.run_in_sandbox`.
     """
-    with TemporaryDirectory(prefix="kennel-generator-") as name:
-        folder = Path(name)
-        request = AuditRequest(
-            None if latent is None else asdict(latent), plan.as_json(), asdict(limits), accept_weaker
-        )
-        write_inputs(folder, AuditInputs(content, train, held_out, encoder, entry), request)
-        status, error_output = _run(folder, limits, progress or (lambda _stage, _share: None))
-        result = read_result(folder, limits)
-        if status != 0 or result is None:
-            raise _failure(status, error_output, limits)
+    parameters = {"latent": None if latent is None else asdict(latent), "plan": plan.as_json()}
+    request = Request("audit", parameters, asdict(limits), accept_weaker)
+    with TemporaryDirectory(prefix=_PREFIX) as name:
+        write_inputs(Path(name), AuditInputs(content, train, held_out, encoder, entry))
+        result = run_in_sandbox(Path(name), request, progress)
     try:
         audit = audit_from(*result)
     except (KeyError, TypeError, ValueError) as error:
         raise unreadable_result() from error
+    if entry is not None and entry.others is not None:
+        found = audit.errors.get("others")
+        if found is None or found.shape != (len(entry.others),):
+            raise unreadable_result()
     samples = audit.samples
     if entry is not None and samples is not None:
         shape = (plan.sampled, *entry.images.shape[1:])
@@ -85,104 +81,124 @@ def audit_in_sandbox(  # noqa: PLR0913 - all inputs of an audit
     return audit
 
 
-def _run(folder: Path, limits: GeneratorLimits, progress: StageProgress) -> tuple[int | None, str]:
-    """The exit status (None: out of time) and the end of standard error."""
-    with (folder / "complaints").open("w+b") as stderr_file:
-        with _started(folder, stderr_file, limits) as process:
-            deadline = time.monotonic() + limits.wall_seconds
-            for line in _lines(process, deadline):
-                _report_progress(line, progress)
-            remaining = max(0.0, deadline - time.monotonic())
-            try:
-                status = _by_signal(process.wait(remaining))
-            except subprocess.TimeoutExpired:
-                status = None
-        stderr_file.seek(max(0, stderr_file.seek(0, os.SEEK_END) - MAX_LINE_BYTES))
-        return status, stderr_file.read(MAX_LINE_BYTES).decode("utf-8", "replace")
+@dataclass(frozen=True, eq=False)
+class GeneratorCheck:
+    """What the check of an entry finds out about its generator."""
+
+    network_sha256: str
+    """The canonical SHA-256 (:mod:`scorer.generators.onnx.canonical`)."""
+    latent: Latent
+    values: ValueRange
+    seconds_per_image: float
+    """In a full batch, on this machine."""
+    fixed_images: Pixels
+    """(64, s, s, 3), at the fixed latents."""
+    provenance: Mapping[str, Any]
 
 
-@contextmanager
-def _started(folder: Path, stderr_file: Any, limits: GeneratorLimits) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, in its own process group, which is always killed at the end."""
-    hide_memory()
-    command = [sys.executable, "-P", "-s", "-m", "scorer.generators.sandbox.child", str(folder)]
-    process = subprocess.Popen(  # noqa: S603 - our own module
-        wrapped(command, folder),
-        cwd=folder,
-        env=_environment(folder, limits),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=stderr_file,
-        start_new_session=True,
+def check_in_sandbox(  # noqa: PLR0913 - all inputs of a check
+    content: bytes,
+    declared: DeclaredLatent,
+    default: DeclaredLatent,
+    *,
+    size: int | None,
+    fixed_digest: bytes = PROBE_DIGEST,
+    time: DrawingTime | None = None,
+    limits: GeneratorLimits = DEFAULT_LIMITS,
+    accept_weaker: bool = False,
+    progress: StageProgress | None = None,
+) -> GeneratorCheck:
+    """Check the generator in an ONNX file as an entry of a competition with images of ``size`` (None: of any size).
+
+    Its latent space is as ``declared``, as the file's metadata says, or by ``default``. ``fixed_digest`` gives the
+    fixed latents. A generator far above the ``time`` limit is refused early. Raises the ``Invalid`` errors of
+    :func:`~scorer.generators.onnx.entry.read_entry` and :func:`~scorer.generators.onnx.entry.draw_images`, and those of
+    :func:`~scorer.generators.sandbox.supervision.run_in_sandbox`.
+    """
+    parameters = _drawing_parameters((declared, default), fixed_digest, size) | {"time": time}
+    request = Request("check", parameters, asdict(limits), accept_weaker)
+    with TemporaryDirectory(prefix=_PREFIX) as name:
+        (Path(name) / GENERATOR).write_bytes(content)
+        report, arrays = run_in_sandbox(Path(name), request, progress)
+    try:
+        found = GeneratorCheck(
+            str(report["network_sha256"]),
+            _latent_from(report["latent"]),
+            report["values"],
+            float(report["seconds_per_image"]),
+            arrays["fixed_images"],
+            dict(report["provenance"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable_result() from error
+    possible = (
+        re.fullmatch("[0-9a-f]{64}", found.network_sha256)
+        and found.values in get_args(ValueRange)
+        and 0.0 <= found.seconds_per_image < math.inf
+        and _are_images(found.fixed_images, size)
     )
+    if not possible:
+        raise unreadable_result()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnImages:
+    images: Pixels
+    """(n, s, s, 3), memory-mapped."""
+    provenance: Mapping[str, Any]
+
+
+def draw_in_sandbox(  # noqa: PLR0913 - all inputs of a draw
+    content: bytes,
+    latent: Latent,
+    digest: bytes,
+    *,
+    count: int,
+    size: int,
+    values: ValueRange,
+    out: Path,
+    limits: GeneratorLimits = DEFAULT_LIMITS,
+    accept_weaker: bool = False,
+    progress: StageProgress | None = None,
+) -> DrawnImages:
+    """Draw the images of a digest from a generator that :func:`check_in_sandbox` has passed, into the .npy file
+    ``out``. The process also works in the folder of this file. Raises as :func:`check_in_sandbox`."""
+    declared = DeclaredLatent(latent.dimension, latent.distribution, latent.classes or 0)
+    parameters = _drawing_parameters((declared, DeclaredLatent()), digest, size)
+    shape = (count, size, size, 3)
+    written = max(limits.written_bytes, len(npy_header(shape)) + math.prod(shape))
+    request = Request(
+        "draw",
+        parameters | {"count": count, "values": values},
+        asdict(replace(limits, written_bytes=written)),
+        accept_weaker,
+    )
+    with TemporaryDirectory(prefix=_PREFIX, dir=out.parent) as name:
+        (Path(name) / GENERATOR).write_bytes(content)
+        report, _ = run_in_sandbox(Path(name), request, progress)
+        move_images(Path(name), shape, out)
     try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        provenance = dict(report["provenance"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable_result() from error
+    return DrawnImages(np.load(out, mmap_mode="r", allow_pickle=False), provenance)
 
 
-def _environment(folder: Path, limits: GeneratorLimits) -> dict[str, str]:
-    """The whole environment of the process: the path to Kennel's code, and settings to save memory. No secrets."""
-    return {
-        "PATH": "/usr/bin:/bin",
-        "PYTHONPATH": IMPORT_PATH,
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HOME": str(folder),
-        "TMPDIR": str(folder),
-        "LC_ALL": "C.UTF-8",
-        "CUDA_VISIBLE_DEVICES": "",  # the memory limit is on address space, and a GPU's driver takes all of it
-        "OMP_NUM_THREADS": str(limits.threads),
-        "OPENBLAS_NUM_THREADS": "1",  # it starts threads on import, and only one thread can be confined
-        "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads starve each other on busy cores
-        "MALLOC_ARENA_MAX": "2",  # each arena reserves address space, which counts against the limit
-    }
+def _drawing_parameters(
+    latent: tuple[DeclaredLatent, DeclaredLatent], digest: bytes, size: int | None
+) -> dict[str, Any]:
+    return {"latent": [asdict(part) for part in latent], "digest": digest.hex(), "size": size}
 
 
-def _by_signal(status: int) -> int:
-    """The exit status, negative if a signal ended the process. Bubblewrap reports a signal as a status above 128."""
-    return 128 - status if status > 128 else status
+def _are_images(images: NDArray[Any], size: int | None) -> bool:
+    if images.dtype != np.uint8 or images.ndim != 4:
+        return False
+    side = images.shape[1] if size is None else size
+    return images.shape == (FIXED_LATENTS, side, side, 3)
 
 
-def _lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]:
-    """The lines that the process writes, until it closes standard output, writes an overlong line, or time is up."""
-    assert process.stdout is not None  # noqa: S101 - it is a pipe
-    rest = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while (left := deadline - time.monotonic()) > 0:
-            if not selector.select(min(left, _SILENT_SECONDS)):
-                continue
-            read = os.read(process.stdout.fileno(), MAX_LINE_BYTES)
-            if not read:
-                return
-            *lines, rest = (rest + read).split(b"\n")
-            yield from lines
-            if len(rest) > MAX_LINE_BYTES:
-                return
-
-
-def _report_progress(line: bytes, progress: StageProgress) -> None:
-    """Report one line of progress; ignore any other line."""
-    try:
-        message = json.loads(line)
-        stage = str(message["stage"])[:40]
-        share = float(message["share"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return
-    if 0.0 <= share <= 1.0:
-        progress(stage, share)
-
-
-def _failure(status: int | None, error_output: str, limits: GeneratorLimits) -> Exception:
-    """The error for a missing result: out of time, a crash caused by the file, or a fault in Kennel."""
-    if status is None:
-        return Invalid("out-of-time", f"The audit took longer than the limit of {limits.wall_seconds:,} seconds.")
-    if status == -signal.SIGXCPU:
-        return Invalid("out-of-time", f"The audit used more than {limits.cpu_seconds:,} seconds of processor time.")
-    if status < 0:
-        return Invalid("generator-crashed", f"Signal {-status} ended the process that ran the generator.")
-    return RuntimeError(f"the sandbox ended with {status} and no result: {error_output}")
+def _latent_from(report: Mapping[str, Any]) -> Latent:
+    """The latent space of a report."""
+    classes = report["classes"]
+    return Latent(int(report["dimension"]), report["distribution"], None if classes is None else int(classes))

@@ -41,7 +41,7 @@ def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressC
     """
     require_square(images)
     size = images.shape[1]
-    weights = _overlaps(size)
+    weights = overlaps(size, THUMBNAIL_SIDE)
     columns = weights[:, ::-1] if mirrored else weights
     thumbnails = np.empty((len(images), THUMBNAIL_SIDE * THUMBNAIL_SIDE * CHANNELS), np.float32)
     for start in range(0, len(images), _BATCH):
@@ -64,12 +64,11 @@ def require_square(images: Pixels) -> None:
         )
 
 
-def _overlaps(size: int) -> NDArray[np.float64]:
-    """The part of each thumbnail pixel's side that an image pixel covers, (8, size), in 1 / ``size`` of that side."""
-    first, own = np.arange(THUMBNAIL_SIDE)[:, None] * size, np.arange(size)[None, :] * THUMBNAIL_SIDE
-    covered: NDArray[np.float64] = np.minimum(first + size, own + THUMBNAIL_SIDE) - np.maximum(first, own).astype(
-        np.float64
-    )
+def overlaps(size: int, side: int) -> NDArray[np.float64]:
+    """The part of each of ``side`` thumbnail pixels that each of ``size`` image pixels covers, (side, size), in
+    1 / ``size`` of a thumbnail pixel."""
+    first, own = np.arange(side)[:, None] * size, np.arange(size)[None, :] * side
+    covered: NDArray[np.float64] = np.minimum(first + size, own + side) - np.maximum(first, own).astype(np.float64)
     return np.maximum(covered, 0.0)
 
 
@@ -81,7 +80,7 @@ def thumbnail_originals(
 
     Raises the errors of :func:`neighbours`.
     """
-    own = _standardised(thumbnails)
+    own = standardise_thumbnails(thumbnails)
     upright = _nearest(own, training, (lambda share: progress(share / 2.0)) if progress else None)
     turned = _nearest(own, mirrored, (lambda share: progress((1.0 + share) / 2.0)) if progress else None)
     return originals_of(upright, turned)
@@ -100,12 +99,12 @@ def _centred(thumbnails: Features) -> NDArray[np.float64]:
     return centred
 
 
-def _standardised(thumbnails: Features) -> Features:
+def standardise_thumbnails(thumbnails: Features) -> Features:
     """Thumbnails without their mean colour, divided by their contrast; an image without contrast becomes zeros."""
     centred = _centred(thumbnails)
     return (centred / (contrast_of(thumbnails)[:, None] + MIN_CONTRAST)).astype(np.float32)
 
 
 def _nearest(standardised: Features, training: Features, progress: ProgressCallback | None) -> Nearest:
-    nearest = neighbours(standardised, _standardised(training), progress=progress)
+    nearest = neighbours(standardised, standardise_thumbnails(training), progress=progress)
     return Nearest(np.sqrt(nearest.squares[:, 0]), nearest.index[:, 0])

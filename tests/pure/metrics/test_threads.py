@@ -53,7 +53,7 @@ def test_a_stop_cancels_the_remaining_parts(monkeypatch: pytest.MonkeyPatch) -> 
 
     results = map_parts(part, range(50))
     assert next(results) == 0
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert len(done) <= 3
     assert max(blas_threads()) == 2
 

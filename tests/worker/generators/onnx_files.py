@@ -109,15 +109,15 @@ def build_model(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
 
-def linear_model(**changes: object) -> onnx.ModelProto:
-    """A valid linear generator of 2 x 2 pixels: z times a matrix, reshaped, then tanh."""
-    matrix = np.random.default_rng(0).standard_normal((DIMENSION, 12)) * 0.3
+def linear_model(side: int = 2, **changes: object) -> onnx.ModelProto:
+    """A valid linear generator of ``side`` x ``side`` pixels: z times a matrix, reshaped, then tanh."""
+    matrix = np.random.default_rng(0).standard_normal((DIMENSION, 3 * side**2)) * 0.3
     nodes = [
         helper.make_node("MatMul", ["z", "matrix"], ["flat"]),
         helper.make_node("Reshape", ["flat", "shape"], ["raw"]),
         helper.make_node("Tanh", ["raw"], ["images"]),
     ]
-    stored = [weight("matrix", matrix), weight("shape", [-1, 3, 2, 2], np.int64)]
+    stored = [weight("matrix", matrix), weight("shape", [-1, 3, side, side], np.int64)]
     return build_model(nodes, stored, **changes)  # type: ignore[arg-type]
 
 

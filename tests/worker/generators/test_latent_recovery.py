@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 SIZE = 8
 LATENT = Latent(6)
+UNIFORM, TRUNCATED = Latent(6, "uniform"), Latent(6, "truncated-normal")
 PLAN = AuditPlan(starts=3, candidates=16, iterations=60)
 
 
@@ -51,27 +52,53 @@ def noise_images(count: int, size: int = SIZE) -> NDArray[np.uint8]:
 # Latent points
 
 
-@pytest.mark.parametrize("latent", [Latent(6), Latent(6, "uniform")])
-def test_points_follow_their_distribution_and_seed(latent: Latent) -> None:
+@pytest.mark.parametrize(("latent", "deviation"), [(Latent(6), 1.0), (UNIFORM, 3**-0.5), (TRUNCATED, 0.88)])
+def test_points_follow_their_distribution_and_seed(latent: Latent, deviation: float) -> None:
     points = latent.draw(4000, 3)
     assert (points.shape, points.dtype) == ((4000, 6), torch.float32)
     assert torch.equal(points, latent.draw(4000, 3))
     assert not torch.equal(points, latent.draw(4000, 4))
     assert abs(float(points.mean())) < 0.03
-    assert float(points.std()) == pytest.approx(1.0 if latent.distribution == "normal" else 3**-0.5, abs=0.02)
+    assert float(points.std()) == pytest.approx(deviation, abs=0.02)
     assert torch.allclose(latent.to_latent(latent.to_unconstrained(points)), points, atol=1e-5)
 
 
-def test_uniform_points_never_leave_their_cube() -> None:
+def test_a_class_is_drawn_and_kept_by_a_search() -> None:
+    latent = Latent(6, "truncated-normal", 4)
+    points = latent.draw(4000, 3)
+    assert torch.equal(points[:, :6], TRUNCATED.draw(4000, 3))
+    assert set(points[:, 6:].sum(1).tolist()) == {1.0}
+    assert points[:, 6:].mean(0).tolist() == pytest.approx([0.25] * 4, abs=0.03)
+    found = latent.to_unconstrained(points).requires_grad_()
+    (gradient,) = torch.autograd.grad(latent.to_latent(found).square().sum(), found)
+    assert gradient[:, :6].any()
+    assert not gradient[:, 6:].any()
+    assert torch.allclose(latent.to_latent(found), points, atol=1e-5)
+
+
+def test_classes_are_searched_even_with_few_candidates() -> None:
+    """The images of a class are far from those of all others."""
+    latent = Latent(6, classes=40)
+    steps = torch.nn.functional.interpolate(torch.rand((40, 3, 2, 2), generator=torch.manual_seed(1)), SIZE).flatten(1)
+    waves = 0.1 * torch.randn((6, steps.shape[1]), generator=torch.manual_seed(2))
+
+    def generator(points: Tensor) -> Tensor:
+        return torch.tanh(points @ torch.cat([waves, 4.0 * steps - 2.0])).reshape(-1, 3, SIZE, SIZE)
+
+    targets = generator(latent.draw(12, 5))
+    assert (Search(generator, latent, PLAN).recover(targets, 0).error < VERBATIM).all()
+
+
+def test_bounded_points_never_leave_their_cube() -> None:
     """A uniform distribution never draws images outside its cube. A normal distribution can draw every point."""
-    uniform = Latent(6, "uniform")
     normal = Latent(6)
     far = torch.full((3, 6), 4.0)
-    assert float(uniform.to_latent(far).abs().max()) <= 1.0
+    assert float(UNIFORM.to_latent(far).abs().max()) <= 1.0
+    assert float(TRUNCATED.to_latent(far).abs().max()) <= 2.0
     assert torch.equal(normal.to_latent(far), far)
     generator = decoder()
     target = generator(far[:1])
-    within = Search(generator, uniform, PLAN).recover(target, 0)
+    within = Search(generator, UNIFORM, PLAN).recover(target, 0)
     anywhere = Search(generator, normal, PLAN).recover(target, 0)
     assert anywhere.error[0] < 0.5 * within.error[0]
 
@@ -126,7 +153,7 @@ def test_invalid_plans_are_refused(wrong: dict[str, object]) -> None:
 # Recovery
 
 
-@pytest.mark.parametrize("latent", [Latent(6), Latent(6, "uniform")])
+@pytest.mark.parametrize("latent", [LATENT, UNIFORM, TRUNCATED])
 def test_a_generators_own_images_are_recovered(latent: Latent) -> None:
     generator = decoder(latent)
     targets = made_by(generator, 20, latent)

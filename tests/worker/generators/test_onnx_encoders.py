@@ -90,10 +90,9 @@ def test_invalid_encoders_are_refused(content: object, slug: str) -> None:
 
 
 def test_an_audit_request_may_contain_an_encoder(tmp_path: Path) -> None:
-    request = exchange.AuditRequest({}, {}, {})
     for encoder in (None, b"encoder"):
         inputs = exchange.AuditInputs(b"generator", images(0, 0, 9), images(1, 0, 9), encoder)
-        exchange.write_inputs(tmp_path, inputs, request)
+        exchange.write_inputs(tmp_path, inputs)
         assert exchange.read_inputs(tmp_path).encoder == encoder
 
 
@@ -119,9 +118,8 @@ class Back(nn.Module):
 def audited(content: bytes, encoder: bytes | None) -> Audit:
     """Audit an image-to-image network in this process. It knows only the training images' brightness."""
     plan = AuditPlan(train=12, held_out=12)
-    request = exchange.AuditRequest(None, plan.as_json(), {})
     inputs = exchange.AuditInputs(content, images(0, 60, 196), images(1, 0, 256), encoder)
-    return run_audit(inputs, request, GeneratorLimits(threads=1), progress=lambda *_: None)
+    return run_audit(inputs, None, plan, limits=GeneratorLimits(), progress=lambda *_: None)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """Every supported ONNX operator, on the ONNX project's published cases."""
 
 import importlib
+import subprocess
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,11 +18,16 @@ from onnx import numpy_helper
 from onnx.backend.test.case import node as cases
 
 from scorer.errors import Invalid
+from scorer.generators.limits import DEFAULT_LIMITS
 from scorer.generators.onnx.graph import Node
 from scorer.generators.onnx.module import run_node
 from scorer.generators.onnx.operators import OPERATORS
+from scorer.generators.onnx.operators.linear import matrix_product
 from scorer.generators.onnx.parsing import read_node
 from scorer.generators.onnx.shape_tracing import _by_shape
+from scorer.generators.onnx_files import SUPPORTED_OPERATORS
+from scorer.generators.sandbox.child import rehearse
+from tests.documents import ROOT
 
 NUMBERS = ("float32", "float64", "int32", "int64", "bool")
 ELSEWHERE = {
@@ -103,6 +111,39 @@ def test_operators_match_onnx() -> None:
     assert set(OPERATORS) - set(passed) == set()
     assert passed.total() > 350
     assert unread.keys() <= NOT_READ, unread
+
+
+@pytest.mark.parametrize("rows", [1, 64])
+def test_a_product_without_gradients_is_the_same(rows: int) -> None:
+    random = torch.Generator().manual_seed(rows)
+    a, b = torch.randn(30, rows, generator=random).T, torch.randn(30, 50, generator=random)
+    with torch.inference_mode():
+        made = matrix_product(a, b.T.contiguous().T)
+    np.testing.assert_allclose(made.numpy(), (a.double() @ b.double()).numpy(), atol=1e-5)
+
+
+def test_no_operator_imports_a_module_on_first_use() -> None:
+    """A confined draw can read no libraries, and its rehearsal has three operators."""
+    code = "from tests.worker.generators.test_onnx_operators import run_all; run_all()"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def run_all() -> None:
+    """Run all nodes that are read. Not in a test's process, which has traced shapes and so imported a compiler."""
+    rehearse("draw", DEFAULT_LIMITS)
+    cases = [(case, arrays[0]) for case in published() if (arrays := to_arrays(case)) and case.name not in BEYOND]
+    imported = set(sys.modules)
+    for case, inputs in cases:
+        with suppress(Invalid):
+            run_node(*node_and_inputs(case, inputs))
+    assert set(sys.modules) == imported, set(sys.modules) - imported
+
+
+def test_pages_list_the_operators() -> None:
+    assert tuple(OPERATORS) == SUPPORTED_OPERATORS
+    page = (ROOT / "docs/explanation/sandbox.md").read_text()
+    assert f"{len(OPERATORS)} operators" in page
+    assert " ".join(OPERATORS) in " ".join(page.split())
 
 
 @pytest.mark.parametrize("kind", sorted(OPERATORS))

@@ -253,7 +253,7 @@ WRONG: dict[str, tuple[str, Callable[[onnx.ModelProto], object]]] = {
     "hidden weights in another file": ("external-data", with_hidden_external),
     "a list of weights in another file": ("external-data", with_external_list),
     "an unknown operator": ("unknown-operator", lambda model: model.graph.node.append(NODE("Einsum", ["z"], ["o"]))),
-    "noise": ("unknown-operator", lambda model: model.graph.node.append(NODE("RandomNormal", [], ["o"], shape=[1]))),
+    "noise": ("random-operator", lambda model: model.graph.node.append(NODE("RandomNormal", [], ["o"], shape=[1]))),
     "a custom operator": (
         "custom-operators",
         lambda model: model.graph.node.append(NODE("Tanh", ["z"], ["o"], domain="com.microsoft")),

@@ -1,7 +1,7 @@
 """``kennel recover``: images from zips and folders, the report, the picture, and error messages."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.recovery.report import Audit
 from scorer.generators.sandbox.audit_task import run_audit
-from scorer.generators.sandbox.exchange import AuditInputs, AuditRequest
+from scorer.generators.sandbox.exchange import AuditInputs
 from tests.factories import noise_images
 from tests.worker.generators.onnx_files import image_to_image_model, linear_model
 
@@ -37,12 +37,10 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def here(content: bytes, latent: Latent | None, train: Pixels, held_out: Pixels, **options: Any) -> Audit:
         calls.append({"train": train, "held_out": held_out, "latent": latent, **options})
-        short = replace(options["plan"], generated=8, distorted=0, starts=1, iterations=3).as_json()
-        request = AuditRequest(None if latent is None else asdict(latent), short, {})
+        short = replace(options["plan"], generated=8, distorted=0, starts=1, iterations=3)
         networks = {name: options[name] for name in ("encoder", "entry")}
-        limits = GeneratorLimits(threads=1)
         inputs = AuditInputs(content, train, held_out, **networks)
-        return run_audit(inputs, request, limits, progress=options["progress"])
+        return run_audit(inputs, latent, short, limits=GeneratorLimits(), progress=options["progress"])
 
     monkeypatch.setattr(recover_files, "audit_in_sandbox", here)
     return calls

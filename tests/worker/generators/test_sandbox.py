@@ -9,6 +9,7 @@ import tempfile
 import textwrap
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,17 @@ def test_a_time_bomb_ends_as_a_refusal() -> None:
     with pytest.raises(Invalid) as caught:
         audited(linear_model().SerializeToString(), ENDLESS, GeneratorLimits(wall_seconds=1))
     assert caught.value.slug == "out-of-time"
+
+
+def test_a_process_that_the_system_ended_is_no_fault_of_the_file() -> None:
+    def end(_stage: str, _share: float) -> None:
+        for process in psutil.Process().children(recursive=True):  # the tests' database is also one
+            with suppress(psutil.NoSuchProcess):
+                if "scorer.generators.sandbox.child" in process.cmdline():
+                    process.kill()
+
+    with pytest.raises(RuntimeError, match="the system ended the sandbox"):
+        audited(linear_model().SerializeToString(), ENDLESS, progress=end)
 
 
 def test_a_memory_bomb_that_passes_the_count_ends_as_a_refusal() -> None:
