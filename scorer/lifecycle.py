@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Literal
 
 from kennel_client import names
 from scorer.errors import Conflict
@@ -26,7 +27,7 @@ ALLOWED_STEPS: dict[Status, frozenset[Status]] = {
     # Backward steps come from expired leases, and from admins who restart failed jobs.
     Status.RECEIVED: frozenset({Status.CHECKING, Status.CANCELLED, Status.FAILED}),
     Status.CHECKING: frozenset({Status.QUEUED, Status.REJECTED, Status.FAILED, Status.RECEIVED, Status.CANCELLED}),
-    Status.QUEUED: frozenset({Status.SCORING, Status.CANCELLED, Status.FAILED}),
+    Status.QUEUED: frozenset({Status.SCORING, Status.REJECTED, Status.CANCELLED, Status.FAILED}),
     Status.SCORING: frozenset({Status.SCORED, Status.FAILED, Status.QUEUED}),
     Status.SCORED: frozenset(),
     Status.REJECTED: frozenset(),
@@ -42,6 +43,8 @@ UNCHARGED = frozenset({Status.REJECTED, Status.FAILED, Status.CANCELLED})
 PICKABLE = PENDING | {Status.SCORED}
 """States of an entry that a team can pick: it has a score or may still get one."""
 
+EntryKind = Literal["images", "generator"]
+"""What the teams of a competition submit."""
 TrackKind = names.TrackKind
 TRACK_KINDS: tuple[TrackKind, TrackKind] = ("public", "private")
 
@@ -61,6 +64,7 @@ class Queue(StrEnum):
     """The kind of job that a message asks for; workers name the queues that they consume."""
 
     CHECK = "check"
+    DRAW = "draw"
     SCORE = "score"
     PREPARE = "prepare"
     COMPARE = "compare"
@@ -98,6 +102,7 @@ class MailState(StrEnum):
 STAGES: Mapping[str, str] = MappingProxyType(
     {
         "checking": "checking the images",
+        "reading": "reading the generator",
         "decoding": "decoding the images",
         "reference-decoding": "decoding the reference images",
         "reference-features": "computing the features of the reference images",
@@ -124,10 +129,11 @@ STAGES: Mapping[str, str] = MappingProxyType(
         "recover-near_held_out": "looking for held-out images near the entry",
         "recover-entry": "looking for the entry's images",
         "recover-distorted": "looking for distorted images",
+        "recover-others": "looking for images of other generators",
         "recover-stability": "looking for the generator's own images from many starts",
     }
 )
-"""Descriptions of the stages that a worker's progress reports, by name."""
+"""Descriptions of the stages that a worker's progress reports, by name. "drawing 2 of 4" describes itself."""
 
 
 def advance(current: Status, to: Status) -> Status:

@@ -288,6 +288,9 @@ class Settings(LogSettings):
     s3_secret_key: SecretStr | None = Field(default=None, validation_alias="AWS_SECRET_ACCESS_KEY")
     """The secret key for an S3 store. [S3](#s3) lists the variables for the key's name and the store's address."""
 
+    draw_key: SecretStr | None = None
+    """The key that encrypts the secrets of draws in competitions of generators: a long random text. Keep a copy outside
+    the database. Without it, nobody can create such a competition, and no worker can draw."""
     min_free_bytes: int = Field(500_000_000, ge=0)
     """Free bytes required on the disk that receives uploads. Below this, or with too few free inodes in proportion,
     Kennel refuses uploads."""
@@ -316,7 +319,7 @@ class Settings(LogSettings):
     example, ``{"train": 400, "held_out": 400}``. ``{"method": "authors", "starts": 10}`` selects the method of the
     paper's authors."""
     accept_weaker_sandbox: bool = False
-    """Whether to audit uploaded generators on systems without a required part of the sandbox: Landlock, the system call
+    """Whether to run uploaded generators on systems without a required part of the sandbox: Landlock, the system call
     filter, or an unprivileged user. Without this setting, Kennel does not open generators there. See
     docs/explanation/sandbox.md for the risks."""
 

@@ -4,7 +4,9 @@ import io
 import itertools
 import json
 import zipfile
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from statistics import stdev
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,7 @@ from scorer.db.tables import (
 )
 from scorer.lifecycle import UNFINISHED, TrackKind
 from scorer.teams import teams
+from tests.people import DRAW_KEY
 
 _count = itertools.count(1)
 
@@ -67,7 +70,7 @@ def make_competition(session: Session, now: datetime, **changes: Any) -> Competi
     """A new competition. The ``organizer`` of :mod:`tests.people` is also one of its organizers."""
     author = make_account(session, now, "organizer")
     wanted = make_spec(now, **changes)
-    competition = setup.create(Acting(session, author, now), wanted)
+    competition = setup.create(Acting(session, author, now), wanted, draw_key=DRAW_KEY)
     for organizer in session.query(Account).filter_by(handle="organizer"):
         give_role(session, competition.id, organizer, "organizer", now)
     return competition_state.load_state(session, wanted.slug, now)
@@ -147,7 +150,9 @@ def add_measurement(
     now: datetime,
     kind: TrackKind = "public",
     distance_se: float | None = 0.001,
+    draws: Sequence[float] | None = None,
 ) -> Measurement:
+    """``draws``: the FIDs of the entry's draws."""
     track = state.tracks[kind]
     job = _finished_job(session, submission, track.id, queue="score", now=now, priority=int(kind == "private"))
     measurement = Measurement(
@@ -158,6 +163,8 @@ def add_measurement(
         fid=fid,
         memorization_distance=distance,
         distance_se=distance_se,
+        fid_spread=stdev(draws) if draws and len(draws) > 1 else None,
+        draws=[{"fid": drawn, "memorization_distance": distance} for drawn in draws] if draws else None,
         closest_pairs=[],
         histogram={},
         artifact_key="",
@@ -241,13 +248,16 @@ def add_recovery(session: Session, submission: Submission, *, now: datetime, **o
     return row
 
 
-def add_shared_images(session: Session, ref: int, other_ref: int, *, share: float, now: datetime) -> SharedImages:
-    """Let two entries of 100 images share some of them. At most ten of those are equal."""
+def add_shared_images(
+    session: Session, ref: int, other_ref: int, *, share: float, now: datetime, same_latents: float | None = None
+) -> SharedImages:
+    """Let two entries of 100 images share some of them, or be nearly the same generator. At most ten images are
+    equal."""
     images = round(100 * share)
     pair = {"submission_ref": max(ref, other_ref), "other_ref": min(ref, other_ref)}
     competition_id = session.get_one(Submission, ref).competition_id
     columns = {"images": images, "equal": min(images, 10), "share": share, "examples": [[1, 2]], "created_at": now}
-    row = SharedImages(**pair, competition_id=competition_id, **columns)
+    row = SharedImages(**pair, competition_id=competition_id, same_latents=same_latents, **columns)
     session.add(row)
     session.flush()
     return row
@@ -373,6 +383,7 @@ SIGNS: dict[str, dict[str, Any]] = {
     "relative-copies": {"relative_share": 0.11, "relative_expected": 0.05, "relative_p": 0.009},
     "membership": {"membership_auc": 0.6, "membership_auc_p": 0.009},
     "data-copying": {"z_u_p": 0.009, "u_share": 0.45},
+    "small-support": {"support_size": 100_000.0, "support_p": 9e-5},
     "repeats": {"repeats_pairs": 2, "repeats_p": 0.009},
     "identical-images": {"identical": 1},
     "not-authentic": {"authenticity_p": 0.009, "authenticity_share": 0.75, "authenticity_expected": 0.8},

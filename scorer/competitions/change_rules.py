@@ -1,15 +1,17 @@
 """Which fields of a competition can change, and until when. Changes must not break promises to participants. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from scorer.lifecycle import Phase
 
+ENTERED = frozenset({"entries", "draws"})
+"""The fields that are fixed by the first entry, also if it is rejected."""
 MEASURED = frozenset({"image_count", "image_size", "public", "private"})
 """The fields that checks and measurements of entries depend on."""
-DRAFTED = frozenset({"slug", "image_count", "image_size", "score_decimals"})
+DRAFTED = frozenset({"slug", "entries", "image_count", "image_size", "score_decimals"})
 """The fields that can change only in a draft."""
 RANKED = frozenset(
     {
@@ -29,21 +31,24 @@ RANKED = frozenset(
 LATER: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(DRAFTED, "no"),
+        "draws": "while there are no entries",
+        "draws.release": "no",
         "public": "while no entry is scored or in progress",
         "private": "while no entry is scored or in progress; after that, only by choosing another private extractor",
         "opens_at": "while there are no entries",
-        "closes_at": "until a board is published",
+        "closes_at": "until a board is published; in a competition of generators, not once a board has been published",
         "team_merge_deadline": "until the final board is published",
         "max_team_size": "until the final board is published; not below the size of the largest team",
         "final_picks": "while teams can change their picks; not below the most picks that any team has made",
         "prizes": "until the final board is published; after the deadline, no place can lose its prize",
         "medals": "until the final board is published; after the deadline, no place can lose its medal",
-        "upload_grace_seconds": "until the final board is published; after the deadline, it can only increase",
+        "upload_grace_seconds": "until the final board is published; after the deadline, it can only increase; in a "
+        "competition of generators, not once a board has been published",
         "review_days": "until the final board is published; after the deadline, it can only increase",
         "appeal_days": "until the final board is published; after the provisional board, it can only increase",
     }
 )
-"""When a field can change after the draft, as text. Other fields can change at any time."""
+"""When a field, or a part of it, can change after the draft, as text. Other fields can change at any time."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class ChangeFacts:
     """Whether there is a submission in any state."""
     has_live_entries: bool
     """Whether an entry is scored or may still be: it is neither rejected nor cancelled."""
+    drawn: bool
+    """Whether images of the draws for the final score have been public, so that new entries could fit their latents."""
     largest_team: int
     most_picks: int
     """The largest number of entries that a team has picked."""
@@ -67,20 +74,18 @@ class ChangeFacts:
 
 def fixed_fields(facts: ChangeFacts) -> dict[str, str]:
     """Return the fields that can no longer change, each with the reason as a sentence."""
-    fixed: dict[str, str] = {}
-    if facts.phase is Phase.FINAL:
-        fixed |= dict.fromkeys(RANKED, "The final board is published. Withdraw it first.")
-    elif facts.published:
-        fixed["closes_at"] = "A board is published. Withdraw it first."
-    if facts.has_entries and facts.phase is not Phase.DRAFT:
-        fixed["opens_at"] = "Teams have submitted entries."
-    if not facts.picks_open:
-        fixed.setdefault("final_picks", "Teams can no longer change their picks.")
-    if facts.has_live_entries:
-        fixed |= dict.fromkeys(MEASURED, "Some entries are scored or in progress.")
-    if facts.phase is not Phase.DRAFT:
-        fixed |= dict.fromkeys(DRAFTED, "The competition is no longer a draft.")
-    return fixed
+    is_draft = facts.phase is Phase.DRAFT
+    rules: tuple[tuple[bool, Iterable[str], str], ...] = (
+        (facts.published, ["closes_at"], "A board is published. Withdraw it first."),
+        (not facts.picks_open, ["final_picks"], "Teams can no longer change their picks."),
+        (facts.phase is Phase.FINAL, RANKED, "The final board is published. Withdraw it first."),
+        (facts.drawn, ["closes_at", "upload_grace_seconds"], "The draws for the final score have been published."),
+        (facts.has_entries, ENTERED, "The competition has entries."),
+        (facts.has_entries and not is_draft, ["opens_at"], "Teams have submitted entries."),
+        (facts.has_live_entries, MEASURED, "Some entries are scored or in progress."),
+        (not is_draft, DRAFTED, "The competition is no longer a draft."),
+    )
+    return {name: reason for applies, names, reason in rules if applies for name in names}
 
 
 def find_faults(before: Mapping[str, Any], after: Mapping[str, Any], facts: ChangeFacts) -> list[str]:
@@ -110,6 +115,11 @@ def _appeal_days(before: int, after: int, facts: ChangeFacts) -> str | None:
     return "After the provisional board, it can only increase." if facts.published and after < before else None
 
 
+def _draws(before: Mapping[str, Any], after: Mapping[str, Any], facts: ChangeFacts) -> str | None:
+    changed = before.get("release") != after.get("release") and facts.phase is not Phase.DRAFT
+    return "Once the competition is open, the release of generators is fixed." if changed else None
+
+
 def _medals(before: Mapping[str, int], after: Mapping[str, int], facts: ChangeFacts) -> str | None:
     fewer = any(after[medal] < before[medal] for medal in before)
     return "After the deadline, no place can lose its medal." if facts.closed and fewer else None
@@ -128,6 +138,7 @@ LIMITS: Mapping[str, Callable[[Any, Any, ChangeFacts], str | None]] = MappingPro
         "review_days": _grace,
         "appeal_days": _appeal_days,
         "medals": _medals,
+        "draws": _draws,
         "prizes": _prizes,
     }
 )

@@ -9,15 +9,16 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
 from scorer import audit_log, extractor_catalogue
 from scorer.acting import Acting
-from scorer.competitions import competition_roles, data_files, preparations
+from scorer.competitions import competition_roles, data_files, draw_secrets, preparations
 from scorer.competitions.board_terms import CHANGED
 from scorer.competitions.change_rules import ChangeFacts, find_faults
 from scorer.competitions.competition_state import CompetitionState, grace_end, load_state
-from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, Prize, find_times_fault
+from scorer.competitions.spec import CompetitionChanges, CompetitionSpec, DrawSpec, Prize, find_times_fault
 from scorer.competitions.worker_weights import require_default
 from scorer.db import competitions
 from scorer.db.leaderboard import final_picks, shown_tracks
@@ -33,8 +34,8 @@ from scorer.notifications.notices import Kind, NoticeText
 from scorer.ranking.awards import MEDALS
 
 
-def create(acting: Acting, spec: CompetitionSpec) -> Competition:
-    """Create a competition with its two tracks.
+def create(acting: Acting, spec: CompetitionSpec, *, draw_key: SecretStr | None = None) -> Competition:
+    """Create a competition with its two tracks, and for generators the secrets of their draws.
 
     ``Conflict`` if the slug is taken. ``Invalid`` for an unknown extractor, a default extractor without weights, and
     two prizes for one place.
@@ -65,10 +66,12 @@ def create(acting: Acting, spec: CompetitionSpec) -> Competition:
     }
     after = spec.model_dump(mode="json") | tracks
     audit_log.record_action(acting, "competition.created", subject, after=after)
+    if spec.entries == "generator":
+        draw_secrets.create_secrets(acting, competition, draw_key)
     return competition
 
 
-def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
+def change(acting: Acting, slug: str, changes: CompetitionChanges, *, draw_key: SecretStr | None = None) -> None:
     """Change the fields of a competition that differ in ``changes``, and notify the people concerned.
 
     ``Conflict`` (``fixed-by-now``) for fields that can no longer change, or not this far. ``Invalid`` for times in the
@@ -93,6 +96,8 @@ def change(acting: Acting, slug: str, changes: CompetitionChanges) -> None:
         CompetitionChanges(**values).model_dump(mode="json", include=set(after)) for values in (before, after)
     )
     audit_log.record_action(acting, CHANGED, subject, before=was, after=becomes)
+    if state.competition.entries == "generator":
+        draw_secrets.create_secrets(acting, state.competition, draw_key)
     if state.phase is not Phase.DRAFT:
         notify_changes(acting.session, state.competition, before, after=after, now=acting.now)
 
@@ -123,6 +128,7 @@ def load_change_facts(session: Session, state: CompetitionState, now: datetime) 
         picks_open=not state.published and (until is None or now < until),
         has_entries=submissions.has_submissions(session, competition.id),
         has_live_entries=submissions.has_live_submissions(session, competition.id),
+        drawn=competition.entries == "generator" and any(act.published for act in state.publications),
         largest_team=members.largest_team(session, competition.id),
         most_picks=final_picks.most_picks(session, competition.id),
     )
@@ -131,6 +137,7 @@ def load_change_facts(session: Session, state: CompetitionState, now: datetime) 
 def read_spec_values(state: CompetitionState) -> dict[str, Any]:
     """Return the values of a competition by field of its specification."""
     values = {name: getattr(state.competition, name, None) for name in CompetitionSpec.model_fields}
+    values["draws"] = DrawSpec(**state.competition.draws).model_dump()
     return values | {
         kind: {"extractor": track.extractor, "epsilon": track.epsilon} for kind, track in state.tracks.items()
     }
@@ -143,8 +150,8 @@ def _differences(state: CompetitionState, changes: CompetitionChanges) -> tuple[
     for kind in TRACK_KINDS & wanted.keys():
         name = wanted[kind].get("extractor") or present[kind]["extractor"]
         wanted[kind] = present[kind] | wanted[kind] | {"extractor": extractor_catalogue.find_extractor(name).identity}
-    if "medals" in wanted:
-        wanted["medals"] = present["medals"] | wanted["medals"]
+    for name in {"draws", "medals"} & wanted.keys():
+        wanted[name] = present[name] | wanted[name]
     after = {name: value for name, value in wanted.items() if value != present[name]}
     return {name: present[name] for name in after}, after
 
@@ -253,6 +260,21 @@ def _public_track(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     )
 
 
+def _draws(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    changed = [name for name in DRAW_WORDS if before[name] != after[name]]
+    return " ".join(DRAW_WORDS[name](before[name], after[name]) for name in changed)
+
+
+DRAW_WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
+    {
+        "public": _change("Draws for the public score", str),
+        "private": _change("Draws for the final score", str),
+        "distribution": _change("Latent distribution of entries that declare no other", str),
+        "classes": _change("Classes after the latent", lambda number: str(number or "none")),
+        "minutes": _change("Time limit for all draws of an entry", lambda minutes: counted(minutes, "minute")),
+        "release": _change("Generators in data releases", lambda released: "yes" if released else "no"),
+    }
+)
 WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
     {
         "rules": lambda *_: "The rules have changed. Please read and accept them before your next entry.",
@@ -270,6 +292,7 @@ WORDS: Mapping[str, Callable[[Any, Any], str]] = MappingProxyType(
         "medals": _change("Medals", _medals),
         "late_submissions": _late,
         "public": _public_track,
+        "draws": _draws,
     }
 )
 """The sentence about a change, by field. Changes of other fields, such as the private extractor, are not announced."""

@@ -15,6 +15,9 @@ from pydantic import (
     model_validator,
 )
 
+from scorer.generators.onnx_files import MAX_CLASSES, Distribution
+from scorer.lifecycle import EntryKind
+
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 """The pattern is a text, not a compiled pattern: in Python's ``re``, ``$`` also matches before a line break."""
 MAX_TEXT_LENGTH = 50_000
@@ -75,6 +78,29 @@ class TrackSpec(BaseModel):
     epsilon: Number = Field(1e-15, gt=0, lt=1e-3, description="A small number that keeps the penalty finite.")
 
 
+MAX_DRAWS = 20
+"""The most draws of an entry on a track."""
+
+
+class DrawSpec(BaseModel):
+    """How the service draws the images of generators."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    public: Integer = Field(1, ge=1, le=MAX_DRAWS, description="Draws per entry on the public track.")
+    private: Integer = Field(3, ge=1, le=MAX_DRAWS, description="Draws per entry on the private track.")
+    distribution: Distribution = Field(
+        "normal", description="The latent distribution of entries that do not declare another one."
+    )
+    classes: Annotated[Integer, Field(ge=2, le=MAX_CLASSES)] | None = Field(
+        None, description="The number of classes of a one-hot class after the latent; null for no class."
+    )
+    minutes: Integer = Field(30, ge=1, le=24 * 60, description="The most minutes that all draws of an entry may take.")
+    release: Flag = Field(
+        False, description="Whether data releases contain the generators of the entries whose images they contain."
+    )
+
+
 class CompetitionSpec(BaseModel):
     """The fields of a new competition."""
 
@@ -84,7 +110,15 @@ class CompetitionSpec(BaseModel):
     title: str = Field(min_length=1, max_length=200, description="The title on pages.")
     description: Markdown = Field("", description="The description, in Markdown.")
     rules: Markdown = Field("", description="The rules, in Markdown. Participants must accept them to enter.")
-    image_count: Integer = Field(10_000, ge=2, le=100_000, description="The exact number of images in an entry.")
+    entries: EntryKind = Field(
+        "images",
+        description="What teams submit: a zip of images, or a generator in an ONNX file, whose images the service "
+        "draws.",
+    )
+    draws: DrawSpec = DrawSpec()
+    image_count: Integer = Field(
+        10_000, ge=2, le=100_000, description="The exact number of images in a zip or in a draw."
+    )
     image_size: Integer = Field(
         64, ge=8, le=1024, description="Width and height of every image (RGB, 8 bits) in pixels."
     )

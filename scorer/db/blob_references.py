@@ -8,9 +8,11 @@ from sqlalchemy import ColumnElement, Connection, any_, exists, inspect, or_, se
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from scorer.db.tables import (
+    CheckedGenerator,
     CodeAttachment,
     CompetitionReference,
     DataFile,
+    Draw,
     GeneratorFile,
     HashedEntry,
     Job,
@@ -30,6 +32,8 @@ COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = MappingProxyType(
     {
         "submissions": Submission.blob_key,
         "sprites": Submission.sprite_key,
+        "draws": Draw.blob_key,
+        "fixed-images": CheckedGenerator.fixed_images_key,
         "measurements": Measurement.artifact_key,
         "image-hashes": HashedEntry.blob_key,
         "references": ReferenceSet.blob_key,

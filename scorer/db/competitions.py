@@ -16,6 +16,7 @@ from scorer.db.tables import (
     Competition,
     CompetitionReference,
     DataFile,
+    DrawSecret,
     Preparation,
     Publication,
     ReferenceSet,
@@ -265,6 +266,20 @@ def load_references(session: Session, competition_id: int) -> dict[str, Competit
         select(CompetitionReference).where(CompetitionReference.competition_id == competition_id)
     )
     return {reference.role: reference for reference in attached}
+
+
+def load_draw_secrets(session: Session, competition_ids: Collection[int]) -> dict[int, dict[str, DrawSecret]]:
+    """By competition and purpose; none in a competition of images."""
+    by_competition: dict[int, dict[str, DrawSecret]] = {id_: {} for id_ in competition_ids}
+    if competition_ids:
+        for secret in session.scalars(select(DrawSecret).where(DrawSecret.competition_id.in_(competition_ids))):
+            by_competition[secret.competition_id][secret.purpose] = secret
+    return by_competition
+
+
+def list_with_draw_secrets(session: Session) -> Sequence[Competition]:
+    query = select(Competition).join(DrawSecret).where(DrawSecret.purpose == "public", EXISTING)
+    return session.scalars(query.order_by(Competition.id)).all()
 
 
 def reference_set_by_sha256(session: Session, sha256: str) -> ReferenceSet | None:

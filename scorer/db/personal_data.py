@@ -5,7 +5,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import BigInteger, Select, Text, cast, delete, func, or_, select, update
+from sqlalchemy import BigInteger, Select, Text, case, cast, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.dml import Delete, Update
@@ -140,9 +140,9 @@ def _competition_queries(own: int, now: datetime) -> Mapping[str, Select[*tuple[
 
 
 def _entry_queries(own: int) -> Mapping[str, Select[*tuple[Any, ...]]]:
-    entry = ("id", "ref", "competition", "team", "file_name", "bytes", "sha256", "note", "status", "late")
-    upload = ("competition", "file_name", "note", "length", "received", "state", "begun_at", "expires_at")
-    generator = ("submission", "bytes", "sha256", "dimension", "distribution", "created_at")
+    entry = ("id", "ref", "competition", "team", "file_name", "bytes", "sha256", "note", "latent", "status", "late")
+    upload = ("competition", "file_name", "note", "latent", "length", "received", "state", "begun_at", "expires_at")
+    generator = ("submission", "bytes", "sha256", "dimension", "distribution", "classes", "created_at")
     return {
         "entries": _rows(own, Submission.account_id, *entry, "accepted_at", "finished_at"),
         "uploads": _rows(own, Upload.account_id, *upload).order_by(None).order_by(Upload.begun_at, Upload.id),
@@ -192,6 +192,7 @@ def _erasures(
     links = or_(OneTimeLink.account_id == own, func.lower(OneTimeLink.email) == email.lower())
     receiving = (Upload.account_id == own) & (Upload.state == "receiving")
     entries = (Submission.account_id == own) & Submission.team_id.in_(alone)
+    unnamed = case((Submission.file_name.endswith(".onnx"), "entry.onnx"), else_="entry.zip")
     hooks = select(Webhook.id).where(Webhook.account_id == own)
     posted = Delivery.webhook_id.in_(hooks) & (Delivery.state != DeliveryState.SENDING)
     return (
@@ -208,5 +209,5 @@ def _erasures(
         update(CompetitionRole).where(has_role).values(ended_at=now),
         update(TeamInvitation).where(invited).values(state="withdrawn", answered_at=now),
         update(Rater).where(Rater.account_id == own).values(name=pseudonym),
-        update(Submission).where(entries).values(file_name="entry.zip", note=""),
+        update(Submission).where(entries).values(file_name=unnamed, note=""),
     )

@@ -92,7 +92,7 @@ def is_measuring(session: Session, preparation_id: int, refs: Collection[int]) -
     """Whether any of the entries has an unfinished comparing or scoring job for a preparation."""
     comparing = (Job.queue == Queue.COMPARE) & (Job.preparation_id == preparation_id)
     tracks = select(Track.id).where(Track.preparation_id == preparation_id)
-    scoring = (Job.queue == Queue.SCORE) & Job.track_id.in_(tracks)
+    scoring = Job.queue.in_((Queue.DRAW, Queue.SCORE)) & Job.track_id.in_(tracks)
     unfinished = select(Job.id).where(
         Job.state.in_(UNFINISHED), comparing | scoring, Job.submission_ref == any_(id_list(refs))
     )

@@ -30,6 +30,7 @@ wait long and decodes the images again."""
 STARTS: Mapping[str, tuple[Status, Status]] = {
     # The submission's status before and after its job starts, by queue. Private jobs do not change the visible status.
     Queue.CHECK: (Status.RECEIVED, Status.CHECKING),
+    Queue.DRAW: (Status.QUEUED, Status.QUEUED),
     Queue.SCORE: (Status.QUEUED, Status.SCORING),
 }
 
@@ -138,7 +139,8 @@ def claim_job(
     if moves_submission(job):
         waiting, working = STARTS[queue]
         try:
-            submissions.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
+            if waiting != working:
+                submissions.move_submission(session, job.submission_ref or 0, from_=waiting, to=working, now=now)
         except UnexpectedStatus as error:  # workers would claim a job that stays in the queue again and again
             log.exception("job %s can't start", job.id)
             job_queue.update_held(

@@ -140,6 +140,8 @@ def _move_submission(
 
     An error here would stop the sweep and all other jobs with it.
     """
+    if from_ == to:
+        return True
     try:
         submissions.move_submission(
             session, job.submission_ref or 0, from_=from_, to=to, now=now, reason=reason, finished_at=finished_at

@@ -39,6 +39,8 @@ class NewMeasurement:
     histogram: dict[str, Any]
     artifact_key: str
     provenance: dict[str, Any] = field(default_factory=dict)
+    fid_spread: float | None = None
+    draws: list[dict[str, Any]] | None = None
 
 
 def pass_check(
@@ -68,8 +70,11 @@ def pass_check(
     return True
 
 
-def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: datetime) -> bool:
-    """Reject a submission that failed its deep check, with the first ten faults. It does not count in the daily limit.
+def reject(
+    session: Session, claim: leases.Claim, error: Invalid, *, now: datetime, from_: Status = Status.CHECKING
+) -> bool:
+    """Reject a submission that failed its deep check or a draw, with the first ten faults. It does not count in the
+    daily limit.
 
     False if the claim no longer holds the job.
     """
@@ -78,7 +83,7 @@ def reject(session: Session, claim: leases.Claim, error: Invalid, *, now: dateti
     submissions.move_submission(
         session,
         claim.job.submission_ref,
-        from_=Status.CHECKING,
+        from_=from_,
         to=Status.REJECTED,
         now=now,
         reason=error.message,
@@ -125,7 +130,8 @@ def record_measurement(session: Session, claim: leases.Claim, measured: NewMeasu
         shown_tracks.queue_entry(session, submission, now=now)
         if not submission.late:
             private = competitions.load_tracks(session, submission.competition_id)["private"]
-            leases.add_job(session, Queue.SCORE, submission=submission, track_id=private.id, private=True, now=now)
+            queue = Queue.DRAW if submission.competition.entries == "generator" else Queue.SCORE
+            leases.add_job(session, queue, submission=submission, track_id=private.id, private=True, now=now)
         notices.notify_end(session, submission, notices.Kind.ENTRY_SCORED, now=now)
     elif competitions.is_published(session, submission.competition_id):
         state = competition_state.load_state(session, submission.competition.slug, now)

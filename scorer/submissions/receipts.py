@@ -10,20 +10,23 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, SecretStr
 from sqlalchemy.orm import Session
 
 from scorer import audit_log
 from scorer.acting import Acting
-from scorer.competitions.competition_state import load_state
+from scorer.competitions import draw_secrets
+from scorer.competitions.competition_state import CompetitionState, load_state
+from scorer.competitions.draw_secrets import Purpose
 from scorer.db.newest_rows import newest_rows
-from scorer.db.submissions import signing_keys
-from scorer.db.tables import Account, SigningKey
+from scorer.db.submissions import draws, signing_keys
+from scorer.db.tables import Account, Draw, SigningKey, Submission
 from scorer.db.teams.merges import current_team
 from scorer.errors import NotFound
+from scorer.generators.onnx_files import Distribution, ValueRange
 from scorer.leaderboard import submission_scores
 from scorer.leaderboard.submission_scores import JudgedMeasurement
 from scorer.lifecycle import Phase, Status, TrackKind
@@ -83,6 +86,53 @@ VERSIONS = ("python", "pillow", "numpy", "scipy", "blas", "torch", "timm", "torc
 
 
 @dataclass(frozen=True)
+class ReceiptDraw:
+    """A draw of a generator's images, and the machine that drew them."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
+    number: int
+    pixels_sha256: str
+    """The SHA-256 of the pixels: red, green and blue bytes, row by row, image by image."""
+    processor: str
+    instruction_set: str
+    threads: int
+    torch: str
+
+
+@dataclass(frozen=True)
+class ReceiptSecret:
+    """A secret of the competition's draws."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
+    sha256: str
+    """The commitment: the SHA-256 of the 32 bytes of the secret."""
+    secret: str | None
+    """In hex; null before the final board, and always for late entries."""
+
+
+@dataclass(frozen=True)
+class ReceiptGenerator:
+    """What the images of a generator follow from, together with its file."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
+
+    network_sha256: str
+    """Equal for files that differ only in names, metadata and padding."""
+    dimension: int
+    distribution: Distribution
+    classes: int | None
+    values: ValueRange
+    """The range of the image values: [-1, 1] for tanh, [0, 1] for sigmoid."""
+    team_id: int
+    """The team as part of the seeds of public draws."""
+    image_count: int
+    image_size: int
+    secrets: Mapping[Purpose, ReceiptSecret]
+
+
+@dataclass(frozen=True)
 class ReceiptScore:
     """An entry's score on a track, with the extractor and software; null if the provenance lacks a value."""
 
@@ -92,6 +142,8 @@ class ReceiptScore:
     mifid: float | None
     """The score; lower is better. Null for a copy, which has no score."""
     fid: float
+    fid_spread: float | None
+    """The standard deviation of the FID over draws. Null for a single draw, and for a zip."""
     memorization_distance: float
     tau: float | None
     penalised: bool | None
@@ -109,6 +161,8 @@ class ReceiptScore:
     versions: Annotated[Mapping[str, str], Field(examples=[{"pillow": "13.0.0"}])]
     """The versions of the libraries used for the measurement."""
     measured_at: datetime
+    draws: Sequence[ReceiptDraw]
+    """Empty for a zip of images."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +180,17 @@ class Receipt:
     submission: str
     team: str
     zip_sha256: str | None
-    """Null for an imported entry, which has no zip."""
+    """The SHA-256 of the file; null for an imported entry, which has none."""
+    generator: ReceiptGenerator | None
+    """Null for a zip of images."""
     accepted_at: datetime
     late: bool
     scores: Sequence[ReceiptScore]
 
 
-def build_receipt(acting: Acting, submission_id: str, *, issuer: str) -> Receipt:
-    """``NotFound`` (``no-score``) without a score. Private scores only after their publication, also for organizers."""
+def build_receipt(acting: Acting, submission_id: str, *, issuer: str, draw_key: SecretStr | None) -> Receipt:
+    """``NotFound`` (``no-score``) without a score. Private scores only after their publication, and the secrets of
+    draws only from the final board on, also for organizers."""
     submission = access.find_submission(acting.session, submission_id, acting.actor)
     if submission.status != Status.SCORED:
         raise NotFound("no-score", f"This entry has no score. Its status is {submission.status}.")
@@ -148,19 +205,48 @@ def build_receipt(acting: Acting, submission_id: str, *, issuer: str) -> Receipt
         submission=submission.id,
         team=current_team(acting.session, submission.team_id).name,
         zip_sha256=submission.sha256,
+        generator=_build_generator(acting.session, state, submission, draw_key=draw_key),
         accepted_at=submission.accepted_at,
         late=submission.late,
-        scores=[_build_score(measurement, state.tracks[measurement.track].extractor) for measurement in judged],
+        scores=[
+            _build_score(
+                measurement,
+                state.tracks[measurement.track].extractor,
+                drawn=draws.load_draws(acting.session, submission.ref, measurement.track),
+            )
+            for measurement in judged
+        ],
     )
 
 
-def _build_score(judged: JudgedMeasurement, extractor: str) -> ReceiptScore:
+def _build_generator(
+    session: Session, state: CompetitionState, submission: Submission, *, draw_key: SecretStr | None
+) -> ReceiptGenerator | None:
+    if submission.competition.entries == "images" or submission.sha256 is None:
+        return None
+    checked = draws.load_checked(session, submission.ref)
+    secrets = draw_secrets.load_shown(session, [state], draw_key)[state.competition.id]
+    return ReceiptGenerator(
+        network_sha256=checked.network_sha256,
+        dimension=checked.dimension,
+        distribution=cast("Distribution", checked.distribution),
+        classes=checked.classes,
+        values=cast("ValueRange", checked.values),
+        team_id=submission.team_id,
+        image_count=state.image_spec.count,
+        image_size=state.image_spec.size,
+        secrets={purpose: ReceiptSecret(**shown._asdict()) for purpose, shown in secrets.items()},
+    )
+
+
+def _build_score(judged: JudgedMeasurement, extractor: str, *, drawn: Sequence[Draw]) -> ReceiptScore:
     measurement = judged.measurement
     provenance = measurement.provenance
     return ReceiptScore(
         track=judged.track,
         mifid=judged.mifid,
         fid=measurement.fid,
+        fid_spread=measurement.fid_spread,
         memorization_distance=measurement.memorization_distance,
         tau=judged.tau,
         penalised=judged.penalised,
@@ -173,4 +259,17 @@ def _build_score(judged: JudgedMeasurement, extractor: str) -> ReceiptScore:
         scorer_version=measurement.scorer_version,
         versions={name: str(provenance[name]) for name in VERSIONS if provenance.get(name) is not None},
         measured_at=measurement.created_at,
+        draws=[_build_draw(draw) for draw in drawn],
+    )
+
+
+def _build_draw(draw: Draw) -> ReceiptDraw:
+    provenance = draw.provenance
+    return ReceiptDraw(
+        number=draw.number,
+        pixels_sha256=provenance["pixels_sha256"],
+        processor=provenance["processor"],
+        instruction_set=provenance["instruction_set"],
+        threads=provenance["threads"],
+        torch=provenance["versions"]["torch"],
     )

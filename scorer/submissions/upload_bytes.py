@@ -1,4 +1,4 @@
-"""The bytes of uploads: parts added to the blob store, then joined, checked and submitted as one zip."""
+"""The bytes of uploads: parts added to the blob store, then joined, checked and submitted as one file."""
 
 import hashlib
 import hmac
@@ -12,14 +12,13 @@ from anyio import to_thread
 from sqlalchemy.orm import Session
 
 from scorer.acting import Acting
-from scorer.archive import ImageSpec
-from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, BlobWriter, ReceivedBlob
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, Unavailable
 from scorer.identifiers import hash_secret
-from scorer.submissions import upload_reservations, uploads
+from scorer.submissions import intake, upload_reservations, uploads
+from scorer.submissions.files import entry_key
 from scorer.submissions.upload_reservations import taken_over_error
 from scorer.teams.storage import UploadLimits
 
@@ -207,17 +206,16 @@ def finalise(
     """Create the submission of a complete upload, or refuse it permanently. Returns the upload's row. Idempotent.
 
     The row is not yet ``done`` while another caller creates the submission, during its ``lease``. ``limited``: a
-    limited process checks the zip's directory.
+    limited process checks the directory of a zip.
 
     An internal error propagates and leaves the upload unchanged, for a repeated request or the sweep.
     """
     with begin() as session:
         until = uploads.claim_finish(session, upload_id, now=now(), lease=lease)
         upload = uploads.current_upload(session, upload_id)
-        spec = ImageSpec(count=upload.competition.image_count, size=upload.competition.image_size)
     if until is not None:
         try:
-            _make(begin, store, upload, spec=spec, public_id=public_id, limited=limited)
+            _make(begin, store, upload, public_id=public_id, limited=limited)
         except Exception:
             with begin() as session:
                 rows.release_finish(session, upload_id, until=until, now=now())
@@ -229,16 +227,14 @@ def finalise(
         return uploads.current_upload(session, upload_id)
 
 
-def _make(
-    begin: BeginTransaction, store: Blobs, upload: Upload, *, spec: ImageSpec, public_id: str, limited: bool
-) -> None:
+def _make(begin: BeginTransaction, store: Blobs, upload: Upload, *, public_id: str, limited: bool) -> None:
     # The same key for every attempt: a second attempt overwrites the same bytes after the first has died.
-    key = f"submissions/{upload.id}.zip"
+    key = entry_key(upload.competition, upload.id)
     received = store.copy(upload.parts[0], key) if upload.method == "put" else store.join(upload.parts, key)
     try:
         _require_declared(upload, received)
         with store.open(key) as file:
-            ignored = require_images(file, spec, limited=limited)
+            ignored = intake.require_file(file, upload.competition, uploads.entry_of(upload), limited=limited)
         with begin() as session:
             submission = uploads.finish(session, upload, received, public_id=public_id)
             submission.ignored = ignored
@@ -272,7 +268,7 @@ def complete_presigned_upload(begin: BeginTransaction, store: Blobs, upload: Upl
     size = store.size(uploads.staged_key(upload.id))
     if size != upload.length:
         message = "No bytes have arrived in the store" if size is None else f"{size:,} bytes have arrived in the store"
-        raise Conflict("not-complete", f"{message}, but {upload.length:,} bytes were announced. Upload the zip first.")
+        raise Conflict("not-complete", f"{message}, but {upload.length:,} bytes were announced. Upload the file first.")
     with begin() as session:
         rows.mark_arrived(session, upload.id, now=now)
 

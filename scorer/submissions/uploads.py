@@ -1,7 +1,7 @@
 """Resumable uploads: begin, resume, advance, finish, expire. The row records the number of received bytes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from scorer.db.newest_rows import only_row
 from scorer.db.submissions import uploads as rows
 from scorer.db.tables import Account, Submission, Upload
 from scorer.errors import Conflict, Invalid, KennelError, NotFound, TooLarge
+from scorer.generators.onnx_files import DeclaredLatent
 from scorer.submissions import intake, upload_reservations
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_reservations import taken_over_error
@@ -59,13 +60,15 @@ def begin(
     """
     # Without the lock, one key could begin two uploads, and the count of open uploads could be wrong.
     accounts.lock_account(acting.session, acting.actor.id)
-    competition = visible_state(acting, slug).competition
+    state = visible_state(acting, slug)
+    competition = state.competition
+    wanted = replace(wanted, entry=replace(wanted.entry, file_name=intake.find_name(wanted.entry, competition)))
     earlier = _earlier(acting, competition.id, wanted)
     if earlier is not None:
         return earlier
     if wanted.length < 1:
         raise Invalid("empty", "The upload is empty. It must have at least one byte.")
-    intake.admit(acting, slug, wanted.entry, declared_bytes=wanted.length, limits=limits)
+    intake.admit(acting, slug, wanted.entry, declared_bytes=wanted.length, limits=limits, sha256=wanted.sha256)
     reservation = upload_reservations.reserve_announced(
         acting.session, competition, limits, method=wanted.method, length=wanted.length, now=acting.now
     )
@@ -85,6 +88,7 @@ def begin(
         **reservation,
     )
     submission = _submission_under_key(acting.session, competition.id, wanted, account=acting.actor)
+    submission = submission or intake.find_announced(acting, state, wanted.entry, sha256=wanted.sha256)
     if submission is not None:
         upload.state = "done"
         upload.received = upload.length
@@ -98,7 +102,7 @@ def begin(
 
 def _declared(wanted: UploadRequest) -> dict[str, Any]:
     entry = {name: getattr(wanted.entry, name) for name in ("file_name", "note", "idempotency_key", "benchmark")}
-    return {"length": wanted.length, "sha256": wanted.sha256, **entry}
+    return {"length": wanted.length, "sha256": wanted.sha256, "latent": wanted.entry.latent_values, **entry}
 
 
 def _earlier(acting: Acting, competition_id: int, wanted: UploadRequest) -> Upload | None:
@@ -222,13 +226,23 @@ def current_upload(session: Session, upload_id: str) -> Upload:
     return upload
 
 
+def entry_of(upload: Upload) -> NewSubmission:
+    latent = DeclaredLatent(**upload.latent) if upload.latent else None
+    return NewSubmission(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark, latent=latent)
+
+
+def is_repeated(upload: Upload) -> bool:
+    """Whether the upload's submission is an earlier one, with the same file."""
+    return upload.submission is not None and upload.submission.accepted_at < upload.begun_at
+
+
 def finish(session: Session, upload: Upload, received: ReceivedBlob, *, public_id: str) -> Submission:
-    """Accept the submission of a complete upload with a checked zip directory, as of the arrival of its last byte.
+    """Accept the submission of a complete upload with a checked file, as of the arrival of its last byte.
 
     Raises the errors of :func:`scorer.submissions.intake.accept`, and ``Conflict`` if the upload was closed meanwhile;
     the caller must then roll back.
     """
-    entry = NewSubmission(upload.file_name, upload.note, upload.idempotency_key, upload.benchmark)
+    entry = entry_of(upload)
     arrived = upload.completed_at
     if arrived is None:
         raise ValueError(f"upload {upload.id} is incomplete")

@@ -95,14 +95,14 @@ class WaitingTimes:
         if job.queue == Queue.SCORE:
             begins = self._seconds_until_score_begins(job, plan)
             return None if begins is None else max(0, math.ceil(begins + usual))
-        checked = self._seconds_until_checked(job, plan)
+        ready = self._seconds_until_ready(job, plan)
         state = self.states.get(Queue.SCORE)
-        if checked is None or state is None:
+        if ready is None or state is None:
             return None
         turn = max(self.own_turns.get(job.team_id or 0, 0), min(state.waiting, default=0))
         position = state.count_until(turn) + self.positions.get(job.id, 1)
         begins = state.seconds_in_turn(position, turn, now=self.now, closes_at=plan.closes_at)
-        return math.ceil(max(checked, begins) + usual)
+        return math.ceil(max(ready, begins) + usual)
 
     def _seconds_until_score_begins(self, job: Job, plan: ScorePlan) -> float | None:
         """Return the seconds until the scoring of a submission begins; negative if it has begun."""
@@ -113,16 +113,19 @@ class WaitingTimes:
             return None
         return state.seconds_in_turn(position, job.turn, now=self.now, closes_at=plan.closes_at)
 
-    def _seconds_until_checked(self, job: Job, plan: ScorePlan) -> float | None:
-        usual = self.usual.get((Queue.CHECK, None))
-        if usual is None:
+    def _seconds_until_ready(self, job: Job, plan: ScorePlan) -> float | None:
+        """Return the seconds until an entry is checked and, if it is a generator, its images are drawn."""
+        drawing = self.usual.get((Queue.DRAW, plan.track_id)) if plan.is_drawn else 0.0
+        usual = self.usual.get((job.queue, job.track_id))
+        if usual is None or drawing is None:
             return None
+        following = drawing if job.queue == Queue.CHECK else 0.0
         if job.state == JobState.RUNNING:
-            return _seconds_left(job.started_at, usual, self.now)
-        state, position = self.states.get(Queue.CHECK), self.positions.get(job.id)
+            return _seconds_left(job.started_at, usual, self.now) + following
+        state, position = self.states.get(job.queue), self.positions.get(job.id)
         if state is None or position is None:
             return None
-        return state.seconds_in_turn(position, job.turn, now=self.now, closes_at=plan.closes_at) + usual
+        return state.seconds_in_turn(position, job.turn, now=self.now, closes_at=plan.closes_at) + usual + following
 
 
 def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) -> WaitingTimes:
@@ -130,11 +133,12 @@ def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) 
     plans = {plan.ref: plan for plan in rows.score_plans(session, [job.submission_ref or 0 for job in jobs])}
     waiting, running = rows.waiting_jobs(session), rows.running_jobs(session)
     kinds: set[tuple[str, int | None]] = {(Queue.SCORE, plan.track_id) for plan in plans.values()}
+    kinds |= {(Queue.DRAW, plan.track_id) for plan in plans.values() if plan.is_drawn}
     kinds |= {(counted.queue, counted.track_id) for counted in waiting} | {(job.queue, job.track_id) for job in running}
     usual = {kind: rows.usual_seconds(session, *kind) for kind in kinds}
     workers = rows.active_workers(session, now)
     queues = {job.queue for job in jobs} | {Queue.SCORE}
-    checked_teams = {job.team_id for job in jobs if job.queue == Queue.CHECK and job.team_id is not None}
+    unready_teams = {job.team_id for job in jobs if job.queue != Queue.SCORE and job.team_id is not None}
     states = {
         queue: _queue_state(
             queue,
@@ -153,7 +157,7 @@ def read_waiting_times(session: Session, jobs: Sequence[Job], *, now: datetime) 
         states={queue: state for queue, state in states.items() if state is not None},
         positions=job_queue.load_positions(session, [job.id for job in jobs if job.state == JobState.WAITING]),
         plans=plans,
-        own_turns=rows.next_own_turns(session, Queue.SCORE, checked_teams) if checked_teams else {},
+        own_turns=rows.next_own_turns(session, Queue.SCORE, unready_teams) if unready_teams else {},
     )
 
 

@@ -16,6 +16,7 @@ from scorer.db.tables import Competition
 from scorer.db.teams import members, storage
 from scorer.db.teams.storage import StorageUsage
 from scorer.errors import Conflict
+from scorer.generators.limits import DEFAULT_LIMITS
 from scorer.settings import Settings
 
 LISTED_TEAMS = 20
@@ -26,13 +27,14 @@ SHARE = 4
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """The operator's limits: bytes of a zip, of a team and of a competition (None: no limit), and whether participants
-    need a confirmed email address."""
+    """The operator's limits: bytes of a zip, of a team and of a competition (None: no limit), whether participants need
+    a confirmed email address, and bytes of a generator."""
 
     zip: int
     team: int | None
     competition: int | None
     confirmed_address: bool = False
+    generator: int = DEFAULT_LIMITS.file_bytes
 
 
 def build_upload_limits(settings: Settings) -> UploadLimits:
@@ -41,6 +43,7 @@ def build_upload_limits(settings: Settings) -> UploadLimits:
         settings.max_team_bytes,
         settings.max_competition_bytes,
         settings.require_confirmed_address,
+        settings.generator_max_bytes,
     )
 
 

@@ -98,6 +98,7 @@ def measurements(session: Session, competition_id: int) -> Iterator[Row]:
             Measurement.fid,
             Measurement.memorization_distance,
             Measurement.distance_se,
+            Measurement.fid_spread,
             scores.c.tau,
             scores.c.copy,
             scores.c.penalised,

@@ -45,6 +45,8 @@ RECENT_JOBS = 100
 SHOWN_PRIORITY = 2
 """The priority of jobs that measure on shown tracks. They wait behind public (0) and private (1) jobs of their
 queue."""
+SCORING = Queue.DRAW, Queue.SCORE
+"""The queues whose jobs lead to the score of a track."""
 ORDER = (Job.priority, Job.turn, Job.id)
 """The order of waiting jobs, for claiming them and for counting queue positions."""
 
@@ -248,11 +250,12 @@ class Progress(NamedTuple):
     """The error of the job that failed last."""
 
 
-def load_progress(session: Session, **subject: int | str) -> Progress:
-    """The progress of each entry's newest job with these values of columns."""
+def load_progress(session: Session, queues: Collection[Queue] = tuple(Queue), **subject: int) -> Progress:
+    """The progress of each entry's newest job of ``queues`` with these values of columns."""
     newest = (
         select(Job.state, Job.error, Job.finished_at)
         .ext(distinct_on(Job.submission_ref))
+        .where(Job.queue.in_(queues))
         .filter_by(**subject)
         .order_by(Job.submission_ref, Job.id.desc())
         .cte()
@@ -271,9 +274,9 @@ def load_jobs(session: Session, submission_ref: int) -> Sequence[Job]:
 
 
 def jobs_in_sight(session: Session, refs: Collection[int]) -> Sequence[Job]:
-    """The unfinished public jobs of submissions, and all scoring jobs that wait behind public ones, oldest first."""
+    """The unfinished public jobs of submissions, and all draws and scores behind public ones, oldest first."""
     public = (Job.priority == 0) & Job.state.in_(UNFINISHED)
-    behind = (Job.priority > 0) & (Job.queue == Queue.SCORE)
+    behind = (Job.priority > 0) & Job.queue.in_(SCORING)
     return session.scalars(select(Job).where(Job.submission_ref.in_(refs), public | behind).order_by(Job.id)).all()
 
 

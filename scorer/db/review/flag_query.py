@@ -28,6 +28,7 @@ STRONG_SIGNS = frozenset(
         "hash-copies",
         "partly-copied",
         "relative-copies",
+        "small-support",
     }
 )
 """The reasons that require a review before an entry wins something without a penalty."""

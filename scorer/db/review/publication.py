@@ -59,7 +59,7 @@ def open_rebuttals(session: Session, competition_id: int, *, limit: int) -> Open
 
 
 def unfinished_on(session: Session, track: Track, *, limit: int) -> OpenEntries:
-    jobs = select(Job.submission_ref).where(Job.track_id == track.id, Job.queue == Queue.SCORE)
+    jobs = select(Job.submission_ref).where(Job.track_id == track.id, Job.queue.in_((Queue.DRAW, Queue.SCORE)))
     unfinished = Submission.ref.in_(jobs.where(Job.state.in_(UNFINISHED)))
     return _entries(session, track.competition_id, unfinished, limit=limit)
 

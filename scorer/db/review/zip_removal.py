@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import ConfigDict
-from sqlalchemy import BigInteger, ColumnElement, any_, cast, exists, func, select, update
+from sqlalchemy import BigInteger, ColumnElement, all_, any_, cast, exists, func, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from scorer.db.leaderboard.scores import id_list
 from scorer.db.tables import (
     Competition,
+    Draw,
     Job,
     Label,
     Publication,
@@ -27,12 +28,21 @@ from scorer.db.tables import (
 from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, Status
 
-BYTES = func.coalesce(cast(func.sum(Submission.bytes), BigInteger), 0)
+_DRAWN = select(func.coalesce(func.sum(Draw.bytes), 0)).where(Draw.submission_ref == Submission.ref).scalar_subquery()
+BYTES = func.coalesce(cast(func.sum(Submission.bytes + _DRAWN), BigInteger), 0)
+
+
+@dataclass(frozen=True)
+class KeptEntries:
+    """The entries whose zips stay: those of teams (ids after merges), and single ones (refs)."""
+
+    teams: Collection[int]
+    entries: Collection[int] = ()
 
 
 @dataclass(frozen=True)
 class ZipTotal:
-    """The number of zips, and their total size in bytes."""
+    """The number of zips or generators, and their total size in bytes, with their draws."""
 
     zips: int
     bytes: int
@@ -40,7 +50,7 @@ class ZipTotal:
 
 @dataclass(frozen=True)
 class RemovedZips(ZipTotal):
-    """The number of zips deleted from the store, and their total size in bytes."""
+    """The number of zips or generators deleted from the store, and their total size in bytes, with their draws."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -63,9 +73,9 @@ def published_before(session: Session, moment: datetime) -> Sequence[str]:
     ).all()
 
 
-def removable_zips(session: Session, competition_id: int, winners: Collection[int], *, before: datetime) -> ZipTotal:
+def removable_zips(session: Session, competition_id: int, kept: KeptEntries, *, before: datetime) -> ZipTotal:
     query = select(func.count(), BYTES)
-    return ZipTotal(*session.execute(query.where(*_is_removable(competition_id, winners, before))).one())
+    return ZipTotal(*session.execute(query.where(*_is_removable(competition_id, kept, before))).one())
 
 
 def stored_zips(session: Session, competition_id: int) -> ZipTotal:
@@ -81,11 +91,11 @@ def removed_zips(session: Session, competition_id: int) -> RemovedZips:
 
 
 def take_zips(
-    session: Session, competition_id: int, winners: Collection[int], *, before: datetime, now: datetime, limit: int
+    session: Session, competition_id: int, kept: KeptEntries, *, before: datetime, now: datetime, limit: int
 ) -> list[str]:
-    """Detach at most ``limit`` deletable zips from their entries. Returns the keys of their blobs, to delete after the
-    commit. Locked entries stay until the next round."""
-    return _take(session, _is_removable(competition_id, winners, before), now, limit=limit)
+    """Detach the deletable zips of at most ``limit`` entries, with those of their draws. Returns the keys of the blobs,
+    to delete after the commit. Locked entries stay until the next round."""
+    return _take(session, _is_removable(competition_id, kept, before), now, limit=limit)
 
 
 def take_refused_zips(session: Session, before: datetime, *, now: datetime, limit: int) -> list[str]:
@@ -101,19 +111,25 @@ def _take(session: Session, conditions: Sequence[ColumnElement[bool]], now: date
     if rows:
         removal = update(Submission).where(Submission.ref == any_(id_list([row.ref for row in rows])))
         session.execute(removal.values(blob_key=None, zip_removed_at=now))
-    return [row.blob_key for row in rows]
+    return [row.blob_key for row in rows] + _take_draws(session, [row.ref for row in rows], now)
+
+
+def _take_draws(session: Session, refs: Sequence[int], now: datetime) -> list[str]:
+    of_entries = Draw.submission_ref == any_(id_list(refs)), Draw.blob_key.is_not(None)
+    keys = session.scalars(select(Draw.blob_key).where(*of_entries)).all()
+    session.execute(update(Draw).where(*of_entries).values(blob_key=None, removed_at=now))
+    return [key for key in keys if key is not None]
 
 
 def _has_jobs() -> ColumnElement[bool]:
     return exists().where(Job.submission_ref == Submission.ref, Job.state.in_(UNFINISHED))
 
 
-def _is_removable(competition_id: int, winners: Collection[int], before: datetime) -> list[ColumnElement[bool]]:
+def _is_removable(competition_id: int, kept: KeptEntries, before: datetime) -> list[ColumnElement[bool]]:
     """The conditions for deleting an entry's zip.
 
-    The entry was accepted before a moment, and has no review, label, ruling or rebuttal. Its team is no benchmark and
-    not among ``winners`` (ids of teams after merges). No unfinished job concerns the entry, or a release or rating
-    study of the competition.
+    The entry was accepted before a moment, is not ``kept``, and has no review, label, ruling or rebuttal. Its team is
+    no benchmark. No unfinished job concerns the entry, or a release or rating study of the competition.
     """
     team_id = merges.current_team_id()
     judged = (table.submission_ref == Submission.ref for table in (Review, Label, Ruling, Rebuttal))
@@ -121,7 +137,8 @@ def _is_removable(competition_id: int, winners: Collection[int], before: datetim
         Submission.competition_id == competition_id,
         Submission.blob_key.is_not(None),
         Submission.accepted_at < before,
-        team_id.not_in(winners),
+        team_id.not_in(kept.teams),
+        Submission.ref != all_(id_list(kept.entries)),
         ~exists().where(Team.id == team_id, Team.benchmark),
         *(~exists().where(condition) for condition in judged),
         ~_has_jobs(),

@@ -1,6 +1,6 @@
-"""SQL for duplicate submissions: equal zips and equal images, of one or several teams."""
+"""SQL for duplicate submissions: equal files and equal images, of one or several teams."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, aliased
 
 from scorer.db.tables import Submission, Team
 from scorer.db.teams import merges
+from scorer.lifecycle import UNCHARGED
 
 
 class Duplicate(NamedTuple):
@@ -47,6 +48,13 @@ def load_duplicates(session: Session, refs: Collection[int]) -> list[Duplicate]:
         .where(of.ref.in_(refs))
     )
     return [Duplicate(*row) for row in session.execute(query.order_by(of.ref, Submission.ref))]
+
+
+def load_same_file(session: Session, team_id: int, sha256: str) -> Sequence[Submission]:
+    """A team's entries with this file that are scored or may still be, oldest first."""
+    counts = Submission.status.not_in(UNCHARGED)
+    query = select(Submission).where(Submission.sha256 == sha256, merges.belongs_to_team(team_id), counts)
+    return session.scalars(query.order_by(Submission.ref)).all()
 
 
 class SharedEntry(NamedTuple):

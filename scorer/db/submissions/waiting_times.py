@@ -44,11 +44,12 @@ class Arrival(NamedTuple):
 
 
 class ScorePlan(NamedTuple):
-    """The queue and track of a submission's public score, and when its competition closes."""
+    """The track of a submission's public score, when its competition closes, and whether its images are drawn."""
 
     ref: int
     track_id: int
     closes_at: datetime | None
+    is_drawn: bool
 
 
 def usual_seconds(session: Session, queue: str, track_id: int | None) -> float | None:
@@ -110,7 +111,7 @@ def newest_waiting(session: Session, queue: Queue) -> list[Arrival]:
 
 def score_plans(session: Session, refs: Collection[int]) -> Sequence[ScorePlan]:
     rows = session.execute(
-        select(Submission.ref, Track.id, Competition.closes_at)
+        select(Submission.ref, Track.id, Competition.closes_at, Competition.entries == "generator")
         .join(Competition, Competition.id == Submission.competition_id)
         .join(Track, (Track.competition_id == Competition.id) & (Track.kind == "public"))
         .where(Submission.ref.in_(refs))

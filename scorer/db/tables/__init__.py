@@ -13,6 +13,7 @@ from scorer.db.tables.competitions import (
     CompetitionReference,
     CompetitionRole,
     DataFile,
+    DrawSecret,
     Preparation,
     Publication,
     ReferenceSet,
@@ -36,7 +37,7 @@ from scorer.db.tables.measurements import BoardChange, Measurement
 from scorer.db.tables.notifications import Delivery, Mail, MailChoice, Notice, Webhook
 from scorer.db.tables.rescoring import RescoringAct, RescoringCampaign
 from scorer.db.tables.review import EarlyLabel, Label, Rebuttal, RebuttalAnswer, Review, ReviewClaim, Ruling
-from scorer.db.tables.submissions import SigningKey, Submission, SubmissionEvent, Upload
+from scorer.db.tables.submissions import CheckedGenerator, Draw, SigningKey, Submission, SubmissionEvent, Upload
 from scorer.db.tables.teams import Membership, PickSet, Team, TeamInvitation, TeamMerge, TeamMessage, TeamRenaming
 from scorer.db.tables.tuning import ComparedDistance, Comparison, ShownMeasurement, ShownTrack, Threshold
 
@@ -46,6 +47,7 @@ __all__ = [
     "Announcement",
     "AuditEntry",
     "BoardChange",
+    "CheckedGenerator",
     "CodeAttachment",
     "CodeRequest",
     "ComparedDistance",
@@ -55,6 +57,8 @@ __all__ = [
     "CompetitionRole",
     "DataFile",
     "Delivery",
+    "Draw",
+    "DrawSecret",
     "EarlyLabel",
     "Evidence",
     "GeneratorFile",

@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, UniqueConstraint, func, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, Text, UniqueConstraint, func, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account, WithAuthor
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
-from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.lifecycle import TRACK_KINDS, EntryKind, TrackKind
 
 
 class Competition(Table):
@@ -19,6 +19,7 @@ class Competition(Table):
     __table_args__ = (
         CheckConstraint("image_count > 1 AND image_size > 0", name="images"),
         CheckConstraint("closes_at > opens_at", name="times"),
+        CheckConstraint("entries IN ('images', 'generator')", name="entries"),
     )
 
     id: Mapped[int] = identity()
@@ -26,6 +27,9 @@ class Competition(Table):
     title: Mapped[str]
     description: Mapped[str]
     rules: Mapped[str]
+    entries: Mapped[EntryKind] = mapped_column(Text, server_default=text("'images'"))
+    draws: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    """The values of :class:`scorer.competitions.spec.DrawSpec`."""
     image_count: Mapped[int]
     image_size: Mapped[int]
     opens_at: Mapped[datetime | None]
@@ -48,6 +52,27 @@ class Competition(Table):
     created_at: Mapped[datetime]
     deleted_at: Mapped[datetime | None]
     """When the draft was deleted. Queries no longer find the competition, but rows that refer to it stay."""
+
+    def count_draws(self, kind: str) -> int:
+        """How many draws each entry has on a track: 1 if entries are zips."""
+        return int(self.draws[kind]) if self.entries == "generator" else 1
+
+
+class DrawSecret(Table):
+    """A secret that a competition's draws follow from: for public draws, for private draws, or for late entries."""
+
+    __tablename__ = "draw_secrets"
+    __table_args__ = (
+        CheckConstraint("purpose IN ('public', 'private', 'late')", name="purpose"),
+        {"info": APPEND_ONLY},
+    )
+
+    competition_id: Mapped[int] = mapped_column(ForeignKey(Competition.id), primary_key=True)
+    purpose: Mapped[str] = mapped_column(primary_key=True)
+    sealed: Mapped[bytes] = mapped_column(LargeBinary)
+    """The encrypted 32 bytes (:mod:`scorer.competitions.draw_secrets`)."""
+    sha256: Mapped[str]
+    """The published commitment: the SHA-256 of the 32 bytes (hex)."""
 
 
 class Publication(WithAuthor, Table):
@@ -218,6 +243,11 @@ class Track(Table):
             if self.kind == kind:
                 return kind
         raise ValueError(f"A {self.kind} track has no board.")
+
+    @property
+    def images_of(self) -> TrackKind:
+        """The kind of draws that it measures. Only private tracks are replaced, so a former track was private."""
+        return "public" if self.kind == "public" else "private"
 
 
 class DataFile(WithAuthor, Table):

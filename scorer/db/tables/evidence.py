@@ -104,18 +104,21 @@ class Evidence(Table):
     """Share of authentic images among held-out images."""
     authenticity_p: Mapped[float | None]
     """One-sided p-value for fewer authentic images than among held-out images."""
+    support_size: Mapped[float | None]
+    """How many different images a generator draws; None for zips, and without nearly equal images."""
+    support_p: Mapped[float | None]
 
 
 class GeneratorFile(WithAuthor, Table):
-    """A generator upload: the ONNX file that, according to the team, made the entry, with its latent space. The newest
-    one of an entry counts. Only a worker's sandbox reads the file."""
+    """A generator to audit, with its latent space: the ONNX file that, according to the team, made the entry, or the
+    entry itself. The newest one of an entry counts. Only a worker's sandbox reads the file."""
 
     __tablename__ = "generators"
     __table_args__ = (
         Index("ix_generators_newest", "submission_ref", text("id DESC")),
         CheckConstraint("bytes > 0", name="bytes"),
         CheckConstraint("dimension > 0", name="dimension"),
-        CheckConstraint("distribution IN ('normal', 'uniform')", name="distribution"),
+        CheckConstraint("distribution IN ('normal', 'uniform', 'truncated-normal')", name="distribution"),
         {"info": APPEND_ONLY},
     )
 
@@ -123,10 +126,13 @@ class GeneratorFile(WithAuthor, Table):
     submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
     bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str]
-    blob_key: Mapped[str]
+    blob_key: Mapped[str | None]
+    """None if the entry itself is the generator."""
     dimension: Mapped[int]
     distribution: Mapped[str]
-    """Distribution of each coordinate of a latent vector: standard normal, or uniform on [-1, 1]."""
+    """Distribution of each coordinate of a latent vector (:class:`scorer.generators.latents.Latent`)."""
+    classes: Mapped[int | None]
+    """Classes of a one-hot class after the coordinates."""
     seed: Mapped[int] = mapped_column(BigInteger)
     """Seed of the audit's random choices. Drawn after the upload, so nobody can train around the chosen images."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
@@ -223,8 +229,8 @@ class ImageComparison(Table):
 
 
 class SharedImages(Table):
-    """The images that two entries share, which belonged to different teams when they were compared. A few shared images
-    are not recorded."""
+    """The images that two entries share, which belonged to different teams when they were compared, or two generators
+    that are nearly the same. A few shared images are not recorded."""
 
     __tablename__ = "shared_images"
     __table_args__ = (
@@ -247,4 +253,9 @@ class SharedImages(Table):
     """``images`` as a share of an entry's images."""
     examples: Mapped[list[list[int]]] = mapped_column(JSONB)
     """Some pairs, each as the image's index in the later entry and in the earlier one."""
+    same_latents: Mapped[float | None]
+    """The share of fixed latents at which two generators have nearly the same image; None if it is small."""
+    recovered: Mapped[float | None]
+    """The share of some images of one generator that an audit found among those of the other; None if it is small or
+    was not computed."""
     created_at: Mapped[datetime]

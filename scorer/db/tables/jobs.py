@@ -23,7 +23,8 @@ class Job(Table):
     __tablename__ = "jobs"
     __table_args__ = (
         CheckConstraint(
-            "queue IN ('check', 'score', 'prepare', 'compare', 'release', 'ratings', 'evidence', 'recover', 'rescore')",
+            "queue IN ('check', 'draw', 'score', 'prepare', 'compare', 'release', 'ratings', 'evidence', 'recover',"
+            " 'rescore')",
             name="queue",
         ),
         CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from scorer.db.tables.base import APPEND_ONLY, Table, identity
@@ -46,6 +46,10 @@ class Measurement(Table):
     memorization_distance: Mapped[float]
     distance_se: Mapped[float | None]
     """Standard error of the memorization distance: sd of the per-image distances / sqrt(n)."""
+    fid_spread: Mapped[float | None]
+    """Standard deviation of ``fid`` over the draws; None for a zip and for a single draw."""
+    draws: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
+    """``fid`` and ``memorization_distance`` of each draw, by number; None for a zip."""
     closest_pairs: Mapped[list[dict[str, Any]]]
     histogram: Mapped[dict[str, Any]]
     artifact_key: Mapped[str | None] = mapped_column(index=True)

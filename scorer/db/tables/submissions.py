@@ -3,7 +3,17 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from scorer.db.tables.accounts import Account
@@ -13,7 +23,8 @@ from scorer.db.tables.teams import Team
 
 
 class Submission(Table):
-    """A submission: an accepted zip, or a row of an imported table of results (``external_id``), which has no zip.
+    """A submission: an accepted zip or generator, or a row of an imported table of results (``external_id``), which has
+    no file.
 
     ``id`` is the public id in URLs. ``ref`` is an integer, because the kaggle client needs one.
     """
@@ -70,6 +81,9 @@ class Submission(Table):
     external_id: Mapped[str | None]
     """Its id in the table that it was imported from; None for an uploaded submission."""
     idempotency_key: Mapped[str | None]
+    latent: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """For a generator, the declared latent space: ``dimension``, ``distribution`` and ``classes``, each None if not
+    declared."""
     status: Mapped[str]
     reason: Mapped[str | None]
     faults: Mapped[list[str] | None]
@@ -96,6 +110,58 @@ class Submission(Table):
     def imported(self) -> bool:
         """Whether it was imported. It then has measurements, but no zip and no images to measure again."""
         return self.external_id is not None
+
+
+class CheckedGenerator(Table):
+    """What the check found out about a generator that it passed."""
+
+    __tablename__ = "checked_generators"
+    __table_args__ = ({"info": APPEND_ONLY},)
+
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref), primary_key=True)
+    network_sha256: Mapped[str] = mapped_column(index=True)
+    """SHA-256 of the canonical network (:mod:`scorer.generators.onnx.canonical`), equal for files that differ only in
+    names, metadata and padding."""
+    dimension: Mapped[int]
+    """Coordinates of the latent, without the one-hot class."""
+    distribution: Mapped[str]
+    classes: Mapped[int | None]
+    values: Mapped[str]
+    """The range of the image values, ``tanh`` or ``sigmoid``."""
+    seconds: Mapped[float]
+    """The predicted seconds of all draws."""
+    fixed_images_key: Mapped[str]
+    """Blob with its images at the competition's 64 fixed latents."""
+    same_as_ref: Mapped[int | None] = mapped_column(ForeignKey(Submission.ref), index=True)
+    """The team's first entry with nearly the same images; None if this is the first."""
+    created_at: Mapped[datetime]
+
+
+class Draw(Table):
+    """Images that the service has drawn from a generator for a track, or the fault that it found while drawing."""
+
+    __tablename__ = "draws"
+    __table_args__ = (
+        UniqueConstraint("submission_ref", "track_kind", "number"),
+        CheckConstraint("track_kind IN ('public', 'private')", name="track_kind"),
+        CheckConstraint("num_nonnulls(blob_key, fault, removed_at) = 1", name="images"),
+    )
+
+    id: Mapped[int] = identity()
+    submission_ref: Mapped[int] = mapped_column(ForeignKey(Submission.ref))
+    track_kind: Mapped[str]
+    number: Mapped[int]
+    """From 1."""
+    blob_key: Mapped[str | None] = mapped_column(index=True)
+    """The zip of its images."""
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str | None]
+    """SHA-256 of the zip."""
+    fault: Mapped[str | None]
+    """Why it failed. It counts, and is never drawn again."""
+    removed_at: Mapped[datetime | None]
+    provenance: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
 
 
 class SubmissionEvent(Table):
@@ -150,6 +216,8 @@ class Upload(Table):
     """How long they count if no byte arrives; None: until the upload is closed."""
     sha256: Mapped[str | None]
     """The SHA-256 that the client has announced (hex)."""
+    latent: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """See :attr:`Submission.latent`."""
     idempotency_key: Mapped[str | None]
     state: Mapped[str]
     received: Mapped[int] = mapped_column(BigInteger)

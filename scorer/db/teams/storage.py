@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Select, func, select, union_all
 from sqlalchemy.orm import Session, aliased
 
-from scorer.db.tables import CodeAttachment, GeneratorFile, Submission, Team, Upload
+from scorer.db.tables import CodeAttachment, Draw, GeneratorFile, Submission, Team, Upload
 from scorer.db.teams import members, merges
 
 IS_WRITABLE = (Upload.method == "put") & Upload.state.in_(("refused", "ended"))
@@ -46,8 +46,12 @@ def load_team_usage(
 
 
 def load_competition_usage(session: Session, competition_id: int, now: datetime) -> StorageUsage:
+    """The bytes that all teams use, and those of drawn images, which count for no team."""
     submitted = Submission.competition_id == competition_id
-    return _usage(session, submitted, Upload.competition_id == competition_id, now=now)
+    used = _usage(session, submitted, Upload.competition_id == competition_id, now=now)
+    draws = select(func.sum(Draw.bytes)).join(Submission, Submission.ref == Draw.submission_ref)
+    drawn = session.scalar(draws.where(submitted, Draw.blob_key.is_not(None))) or 0
+    return used._replace(stored=used.stored + int(drawn))
 
 
 def _usage(
@@ -68,8 +72,8 @@ def _sum(files: Select[int, int]) -> Select[int]:
 
 
 def _stored_files() -> Sequence[Select[int, int]]:
-    """The team that submitted an entry, and the bytes of each of its stored files: the zip, each generator, and the
-    newest code, which replaces earlier code."""
+    """The team that submitted an entry, and the bytes of each of its stored files: the zip or generator, each
+    generator uploaded for an audit, and the newest code, which replaces earlier code."""
     later = aliased(CodeAttachment)
     replaced = select(later.id).where(
         later.submission_ref == CodeAttachment.submission_ref, later.id > CodeAttachment.id
@@ -78,7 +82,9 @@ def _stored_files() -> Sequence[Select[int, int]]:
     code = select(Submission.team_id, CodeAttachment.bytes).select_from(CodeAttachment)
     return (
         select(Submission.team_id, Submission.bytes).where(Submission.blob_key.is_not(None)),
-        generators.join(Submission, Submission.ref == GeneratorFile.submission_ref),
+        generators.join(Submission, Submission.ref == GeneratorFile.submission_ref).where(
+            GeneratorFile.blob_key.is_not(None)
+        ),
         code.join(Submission, Submission.ref == CodeAttachment.submission_ref).where(~replaced.exists()),
     )
 

@@ -71,7 +71,7 @@ STATEMENTS: dict[str, Callable[[Session, Submission, datetime], object]] = {
     "own turns": lambda session, submission, _: waiting_times.next_own_turns(
         session, Queue.SCORE, [submission.team_id]
     ),
-    "progress on a track": lambda session, *_: job_queue.load_progress(session, track_id=1, queue=Queue.SCORE),
+    "progress on a track": lambda session, *_: job_queue.load_progress(session, job_queue.SCORING, track_id=1),
     "progress of a campaign": lambda session, *_: job_queue.load_progress(session, campaign_id=1),
     "progress of a shown track": lambda session, *_: job_queue.load_progress(session, shown_track_id=1),
     "load": lambda session, *_: failed_jobs.queues(session),

@@ -91,7 +91,10 @@ def _add_entry(
 ) -> None:
     author = state.competition.created_by
     for kind in TRACK_KINDS[: draw.choice([1, 2, 2])] if entry.status == "scored" else ():
-        numbers = {"fid": draw.uniform(1, 100), "distance": draw.choice([0.1, 0.2499, 0.2519, 0.256, 0.4])}
+        numbers: dict[str, Any] = {
+            "fid": draw.uniform(1, 100),
+            "distance": draw.choice([0.1, 0.2499, 0.2519, 0.256, 0.4]),
+        }
         error = draw.choice([None, 0.001, 0.01])
         add_measurement(session, state, entry, **numbers, now=now, kind=kind, distance_se=error)
         if draw.random() < 0.2:

@@ -181,6 +181,20 @@ def test_shared_images_of_two_teams(
     assert not {few.id, mate.id} & set(entries)
 
 
+def test_nearly_equal_generators_of_two_teams(
+    session: Session, state: CompetitionState, reviewer: Account, now: datetime
+) -> None:
+    """Even if no image is nearly equal."""
+    one, other, neither = (entry(session, state, now) for _ in range(3))
+    add_shared_images(session, one.ref, other.ref, share=0.0, same_latents=0.75, now=now)
+    entries = flagged(session, state, reviewer)
+    words = f"It shares images with entry {other.ref} of {entries[other.id].team}. At 75 % of equal latents, both"
+    words += " generators draw nearly the same image."
+    assert ("shared-images", words) in [(reason.name, reason.words) for reason in entries[one.id].reasons]
+    assert "shared-images" in names(entries[other.id])
+    assert neither.id not in entries or "shared-images" not in names(entries[neither.id])
+
+
 def test_late_entries_and_benchmarks_are_not_flagged(
     session: Session, state: CompetitionState, reviewer: Account, now: datetime
 ) -> None:
@@ -247,6 +261,8 @@ SLIGHT: list[dict[str, Any]] = [
     {"membership_share": 0.9, "membership_p": 1e-9},
     {"z_u_p": 1e-9, "u_share": 0.46},
     {"thumbnail_share": 0.04, "thumbnail_p": 1e-9},
+    {"support_size": 100_001.0, "support_p": 1e-9},
+    {"support_size": 5.0, "support_p": 2e-4},
     {"repeats_pairs": 1, "repeats_p": 1e-9},
     {"authenticity_p": 1e-9, "authenticity_share": 0.76, "authenticity_expected": 0.8},
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import product
 
 import pytest
 from sqlalchemy import select
@@ -9,12 +10,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from scorer.competitions.competition_state import CompetitionState, load_state
-from scorer.db.tables import AuditEntry, Publication, Rebuttal, Release, Review, Ruling, Submission, TeamMerge
+from scorer.db.tables import AuditEntry, Draw, Publication, Rebuttal, Release, Review, Ruling, Submission, TeamMerge
 from scorer.db.tables import Job as JobRow
 from scorer.errors import Conflict
 from scorer.review import zip_retention
 from scorer.submissions.files import stored_zip
-from tests.factories import make_competition, make_entry, make_submission, make_team, set_label, set_tau
+from tests.factories import make_competition, make_entry, make_scored, make_submission, make_team, set_label, set_tau
 
 DAYS = 30
 ONE_WINNER = {"gold": 1, "silver": 1, "bronze": 1}
@@ -71,7 +72,7 @@ def test_zips_of_entries_that_win_nothing_are_removed(session: Session, state: C
     assert (loser.blob_key, loser.sha256, loser.zip_removed_at) == (None, sha256, now)
     assert stored_zip(winner).key
     assert stored_zip(winners_other_entry).key
-    with pytest.raises(Conflict, match=f"The zip of {loser.id} was removed on 2026-03-14") as refused:
+    with pytest.raises(Conflict, match=f"The file of {loser.id} was removed on 2026-03-14") as refused:
         stored_zip(loser)
     assert refused.value.slug == "zip-removed"
     seen = zip_retention.zip_retention(session, state, DAYS, now=now)
@@ -190,6 +191,31 @@ def test_zips_are_removed_in_batches(session: Session, state: CompetitionState, 
     left = session.scalars(select(Submission.id).where(Submission.blob_key.is_not(None))).all()
     assert list(left) == [winner.id]
     assert winner.id not in entries
+
+
+def test_generators_that_are_final_picks_stay(session: Session, state: CompetitionState, now: datetime) -> None:
+    """Others are removed with their draws."""
+    state.competition.entries = "generator"
+    make_entry(session, state, now - timedelta(days=50), fid=1.0, distance=0.5)
+    best = make_losing_entry(session, state, now)
+    others = [
+        make_scored(session, state, best.team, fid=fid, distance=0.5, now=now - timedelta(days=50))
+        for fid in (91.0, 92.0)
+    ]
+    for entry, (number, key) in product([best, *others], enumerate(("draws/a", "draws/b", None), 1)):
+        stored = {"blob_key": f"{key}-{entry.ref}", "bytes": 1000} if key else {"fault": "Too slow.", "bytes": 0}
+        made = {"submission_ref": entry.ref, "track_kind": "private", "number": number, "created_at": now}
+        session.add(Draw(**made, **stored, provenance={}))
+    session.flush()
+    seen = zip_retention.zip_retention(session, state, DAYS, now=now)
+    last = others[-1]
+    keys = {last.blob_key, f"draws/a-{last.ref}", f"draws/b-{last.ref}"}
+    assert (seen.leaving.zips, seen.leaving.bytes) == (1, last.bytes + 2000)
+    assert set(zip_retention.take_zips(session, state.competition.slug, DAYS, now=now, limit=LIMIT)) == keys
+    session.expire_all()
+    drawn = session.scalars(select(Draw).where(Draw.removed_at.is_not(None))).all()
+    assert {draw.submission_ref for draw in drawn} == {last.ref}
+    assert last.zip_removed_at == now
 
 
 @pytest.mark.parametrize("values", [{"blob_key": None}, {"sha256": None}, {"zip_removed_at": True}])

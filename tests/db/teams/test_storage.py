@@ -46,5 +46,6 @@ def test_bytes_are_summed_from_an_index_alone(session: Session, now: datetime, n
         session.execute(text(f"SET LOCAL enable_{way} = off"))
     with explained_statements(session) as plans:
         SUMS[name](session, state.competition.id)
-    assert all("Index Only Scan using ix_submissions_" in plan for plan in plans), plans
-    assert plans
+    of_entries = [plan for plan in plans if " on draws " not in plan]
+    assert all("Index Only Scan using ix_submissions_" in plan for plan in of_entries), plans
+    assert of_entries

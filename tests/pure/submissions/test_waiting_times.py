@@ -93,7 +93,7 @@ def test_a_second_entry_also_waits_for_its_turn_in_the_check_queue(turn: int, ex
         usual={(Queue.CHECK, None): 10.0, (Queue.SCORE, 1): 10.0},
         states={Queue.CHECK: queue_with_arrivals(0, 20.0), Queue.SCORE: QueueState([0.0], 10.0, {}, [])},
         positions={5: 11},
-        plans={7: ScorePlan(7, 1, None)},
+        plans={7: ScorePlan(7, 1, None, is_drawn=False)},
         own_turns={},
     )
     assert times.seconds_until_score(job) == pytest.approx(expected + 10 + 10, rel=0.15)
