@@ -39,14 +39,19 @@ def compute_layout(count: int, size: int) -> Layout:
     return Layout(tiles, min(COLUMNS, tiles), min(size, TILE))
 
 
-def build_sprite_sheet(images: NDArray[np.uint8], rng: np.random.Generator) -> bytes:
-    """A PNG of up to 100 of the images (n, size, size, 3), ten in a row, in canonical order.
+def build_sprite_sheet(draws: Sequence[NDArray[np.uint8]], rng: np.random.Generator) -> bytes:
+    """A PNG of up to 100 images, ten in a row, from each of some sets of n images (n, size, size, 3) equally many, in
+    canonical order.
 
     They are drawn with ``rng``, because the first hundred names may all be of one kind.
     """
-    layout = compute_layout(len(images), images.shape[1])
-    chosen = np.sort(rng.choice(len(images), layout.count, replace=False))
-    return tile_images([images[index] for index in chosen], columns=layout.columns, tile=layout.tile)
+    layout = compute_layout(*draws[0].shape[:2])
+    chosen = [
+        images[index]
+        for images, part in zip(draws, np.array_split(np.arange(layout.count), len(draws)), strict=True)
+        for index in np.sort(rng.choice(len(images), len(part), replace=False))
+    ]
+    return tile_images(chosen, columns=layout.columns, tile=layout.tile)
 
 
 def tile_images(images: Sequence[NDArray[np.uint8]], *, columns: int, tile: int) -> bytes:

@@ -25,6 +25,7 @@ from scorer.errors import NotFound
 from scorer.evidence.images import StoredImages, build_pairs_png, hidden_sets, load_reference_sets
 from scorer.lifecycle import TRACK_KINDS, Phase, TrackKind
 from scorer.submissions.access import find_with_rulings, unknown_submission
+from scorer.submissions.files import compared_kind
 
 MAX_PAIRS = 8
 """The number of pairs shown. A measurement records more."""
@@ -69,7 +70,7 @@ def load_entry_pairs(
         pairs[kind] = (
             []
             if measurement is None
-            else load_pairs(session, stored, submission, measurement=measurement, account=account)
+            else load_pairs(session, stored, submission, kind=kind, measurement=measurement, account=account)
         )
     return pairs
 
@@ -126,6 +127,7 @@ def load_pairs(
     stored: StoredImages,
     submission: Submission,
     *,
+    kind: TrackKind,
     measurement: Measurement,
     account: Account,
 ) -> list[PairImages]:
@@ -136,7 +138,7 @@ def load_pairs(
         return []
     size = submission.competition.image_size
     try:
-        images = stored.load_entry_images(submission, {pair["image"] for pair in recorded})
+        images = stored.load_entry_images(session, submission, kind, places={pair["image"] for pair in recorded})
         sets = load_reference_sets(session, measurement.provenance)
         hidden = hidden_sets(session, submission, account)
         references = stored.load_reference_images(sets, {pair["reference"] for pair in recorded}, size, hidden=hidden)
@@ -182,12 +184,13 @@ def shared_images_sheet(session: Session, images: StoredImages, submission: Subm
     second, mirrored if that matches better. ``NotFound`` if they share none, or a zip is gone."""
     sharing = rows.sharing_entries(session, [submission.ref])
     examples = next((entry.examples for entry in sharing if entry.ref == other_ref), None)
-    if examples is None:
+    if not examples:
         raise NotFound("no-pictures", "These two entries have no shared images to show.")
     [other] = submissions_by_ref(session, [other_ref])
     try:
-        own = images.load_entry_images(submission, {one for one, _ in examples})
-        others = images.load_entry_images(other, {another for _, another in examples})
+        kind = compared_kind(submission)
+        own = images.load_entry_images(session, submission, kind, places={one for one, _ in examples})
+        others = images.load_entry_images(session, other, kind, places={another for _, another in examples})
     except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of these entries are no longer stored.") from None
     return build_pairs_png((own[one], _better_match(own[one], others[another])) for one, another in examples)

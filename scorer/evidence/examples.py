@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from scorer.archive.pixel_hashes import Images, mirror_images
 from scorer.db import competitions
-from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission
+from scorer.db.tables import Evidence, Preparation, ReferenceSet, Submission, Track
 from scorer.errors import NotFound
 from scorer.evidence.images import StoredImages, build_pairs_png
 
@@ -84,7 +84,12 @@ def example_sheet(
     mirror image matches. ``NotFound`` if the entry's zip is gone."""
     size = submission.competition.image_size
     try:
-        generated = _by_name(images, submission, {name for pair in group for name in _generated_names(pair)})
+        kind = session.get_one(Track, evidence.track_id).images_of
+        names = images.load_entry_image_names(session, submission, kind)
+        wanted = {name for pair in group for name in _generated_names(pair)}
+        places = {name: place for place, name in enumerate(names) if name in wanted}
+        found = images.load_entry_images(session, submission, kind, places=places.values())
+        generated = {name: found[place] for name, place in places.items() if place in found}
     except NotFound:  # its message would name the blob's key
         raise NotFound("no-pictures", "The images of this entry are no longer stored.") from None
     sets = _load_reference_sets(session, evidence)
@@ -96,12 +101,6 @@ def example_sheet(
 
 def _generated_names(pair: ExamplePair) -> Collection[str]:
     return (pair.image, pair.other) if pair.set_ is None else (pair.image,)
-
-
-def _by_name(images: StoredImages, submission: Submission, names: Collection[str]) -> dict[str, Images]:
-    places = {name: place for place, name in enumerate(images.load_entry_image_names(submission)) if name in names}
-    found = images.load_entry_images(submission, set(places.values()))
-    return {name: found[place] for name, place in places.items() if place in found}
 
 
 def _load_reference_sets(session: Session, evidence: Evidence) -> Sequence[ReferenceSet]:

@@ -1,7 +1,7 @@
 """Generator audits: their state and result, who may see them, and recording them."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from scorer.accounts.roles import is_organizer
 from scorer.db import competitions
 from scorer.db.evidence import generators as rows
+from scorer.db.evidence import shared_images
 from scorer.db.jobs import job_queue
 from scorer.db.newest_rows import newest_row
 from scorer.db.tables import Account, GeneratorFile, Job, Recovery, Submission
@@ -74,15 +75,17 @@ def find_generator(session: Session, submission_id: str, account: Account) -> Au
 
 
 def audit_status(session: Session, submission: Submission, account: Account) -> AuditStatus | None:
-    """The newest generator of an entry, if this person may see it, or None."""
+    """The newest generator of an entry, if this person may see it, or None. The team sees the audit of an entry that is
+    a generator together with its result, because reviewers start it."""
     generator = newest_row(session, GeneratorFile, submission_ref=submission.ref)
     if generator is None:
         return None
     job = job_queue.newest_job(session, generator_id=generator.id)
     recovery = newest_row(session, Recovery, generator_id=generator.id)
     reviews = find_with_rulings(session, submission.id, account)[1]
-    has_result = recovery is not None and recovery.refusal is None
-    may_know = has_result and (reviews or team_sees_findings(session, submission))
+    may_know = reviews or team_sees_findings(session, submission)
+    if generator.blob_key is None and not may_know:
+        return None
     waiting = job is not None and job.state == JobState.WAITING
     return AuditStatus(
         generator=generator,
@@ -92,7 +95,7 @@ def audit_status(session: Session, submission: Submission, account: Account) -> 
         queue_position=job_queue.load_position(session, job) if job is not None and waiting else None,
         refusal=recovery.refusal if recovery is not None else None,
         faults=(recovery.faults or ()) if recovery is not None else (),
-        recovery=recovery if may_know else None,
+        recovery=recovery if may_know and recovery is not None and recovery.refusal is None else None,
         former=rows.earlier_recoveries(session, generator) if reviews else (),
         sees_held_out=is_organizer(account, submission.competition_id),
     )
@@ -144,10 +147,31 @@ def pairs_sheet(arrays: bytes, group: TargetKind) -> bytes:
         return build_pairs_png(zip(*(stored[name] for name in names), strict=True))
 
 
-def record_audit(session: Session, claim: leases.Claim, result: AuditResult, *, now: datetime) -> bool:
-    """Record an audit's result and finish its job; False if the claim no longer holds the job."""
+def record_audit(
+    session: Session, claim: leases.Claim, result: AuditResult, *, recovered: Mapping[int, float], now: datetime
+) -> bool:
+    """Record an audit's result and finish its job; False if the claim no longer holds the job. ``recovered``: the
+    shares of images of other entries' generators that it found, by ref."""
     if not leases.finish_job(session, claim, now):
         return False
+    submission = session.get_one(Submission, claim.job.submission_ref)
+    shared_images.add_pairs(
+        session,
+        [
+            {
+                "submission_ref": max(submission.ref, ref),
+                "other_ref": min(submission.ref, ref),
+                "competition_id": submission.competition_id,
+                "images": 0,
+                "equal": 0,
+                "share": 0.0,
+                "examples": [],
+                "recovered": share,
+                "created_at": now,
+            }
+            for ref, share in recovered.items()
+        ],
+    )
     session.add(Recovery(job_id=claim.job.id, generator_id=claim.job.generator_id, created_at=now, **vars(result)))
     return True
 
@@ -170,9 +194,9 @@ def record_refusal(
             created_at=now,
         )
     )
-    _notify_refusal(
-        session, session.get_one(GeneratorFile, claim.job.generator_id), "\n".join([error.message, *faults]), now=now
-    )
+    generator = session.get_one(GeneratorFile, claim.job.generator_id)
+    if generator.blob_key is not None:
+        _notify_refusal(session, generator, "\n".join([error.message, *faults]), now=now)
     return True
 
 

@@ -17,7 +17,9 @@ from scorer.blobs import Blobs
 from scorer.confinement.limited_call import LARGE
 from scorer.db import competitions
 from scorer.db.tables import Account, ReferenceSet, Submission
-from scorer.submissions.files import stored_zip
+from scorer.errors import Conflict, NotFound
+from scorer.lifecycle import TrackKind
+from scorer.submissions.files import StoredZip, image_zips
 
 MAX_KEPT_BYTES = 64 << 20
 """The most bytes of decoded images that a process caches."""
@@ -44,19 +46,28 @@ class StoredImages:
         with self._blobs.open(key) as file:
             return list_references(file) if spec is None else list_images(file, spec)
 
-    def load_entry_image_names(self, submission: Submission) -> Sequence[str]:
-        """The names of an entry's images. ``NotFound`` if the entry has no zip."""
-        return self.cached_listing(stored_zip(submission).key, _build_image_spec(submission)).names
+    def load_entry_image_names(self, session: Session, submission: Submission, kind: TrackKind) -> Sequence[str]:
+        """The names of an entry's images, or of those in the first draw. ``NotFound`` if they are gone."""
+        return self.cached_listing(_stored_zips(session, submission, kind)[0].key, _build_image_spec(submission)).names
 
     def load_set_image_names(self, references: ReferenceSet) -> Sequence[str]:
         """The names of the images of a reference set. ``NotFound`` if the set is gone."""
         return self.cached_listing(references.blob_key, None).names
 
-    def load_entry_images(self, submission: Submission, places: Collection[int]) -> dict[int, Images]:
-        """Some of an entry's images by index, (size, size, 3) uint8 each, without missing indices. ``NotFound`` if the
-        zip is gone."""
+    def load_entry_images(
+        self, session: Session, submission: Submission, kind: TrackKind, *, places: Collection[int]
+    ) -> dict[int, Images]:
+        """Some of an entry's images by index in the concatenation of all draws, (size, size, 3) uint8 each, without
+        missing indices. ``NotFound`` if a zip is gone."""
         spec = _build_image_spec(submission)
-        return self._select(stored_zip(submission).key, spec, places, size=spec.size)
+        found: dict[int, Images] = {}
+        for number, stored in enumerate(_stored_zips(session, submission, kind)):
+            first = number * spec.count
+            within = {place - first for place in places if first <= place < first + spec.count}
+            if within:
+                images = self._select(stored.key, spec, within, size=spec.size)
+                found |= {first + place: image for place, image in images.items()}
+        return found
 
     def load_reference_images(
         self, sets: Sequence[ReferenceSet], wanted: Collection[int], size: int, *, hidden: Collection[int]
@@ -125,6 +136,13 @@ def load_reference_sets(session: Session, provenance: Mapping[str, str]) -> Sequ
 def build_pairs_png(pairs: Iterable[tuple[Images, Images]]) -> bytes:
     """A PNG of pairs of images of one size: the first image of each pair in the upper row, the second below it."""
     return encode_png(np.concatenate([np.concatenate(row, axis=1) for row in zip(*pairs, strict=True)]))
+
+
+def _stored_zips(session: Session, submission: Submission, kind: TrackKind) -> Sequence[StoredZip]:
+    try:
+        return image_zips(session, submission, kind)
+    except Conflict as gone:
+        raise NotFound("no-pictures", gone.message) from None
 
 
 def _build_image_spec(submission: Submission) -> ImageSpec:

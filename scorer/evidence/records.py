@@ -1,5 +1,6 @@
 """Recording of evidence and image comparisons that a worker has computed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from scorer.db.evidence import shared_images
 from scorer.db.tables import Evidence, Submission
 from scorer.jobs import leases
 from scorer.metrics.copying.shared_images import EntryComparison, ImagePairs
+from scorer.metrics.cosine import Indices
 
 MAX_EXAMPLES = 8
 """The number of pairs of images that are recorded per two entries."""
@@ -46,21 +48,37 @@ def record_evidence(session: Session, claim: leases.Claim, evidence: NewEvidence
     return True
 
 
-def record_comparison(session: Session, submission: Submission, comparison: EntryComparison, *, now: datetime) -> None:
-    """Record which images an entry shares with others. Pairs that another entry's comparison has recorded stay."""
-    pairs = [
-        {
-            "submission_ref": max(submission.ref, ref),
-            "other_ref": min(submission.ref, ref),
-            "competition_id": submission.competition_id,
-            "images": len(shared),
-            "equal": shared.equal,
-            "share": len(shared) / len(comparison.common),
-            "examples": _choose_examples(shared, later=submission.ref > ref),
-            "created_at": now,
-        }
-        for ref, shared in comparison.shared.items()
-    ]
+def record_comparison(
+    session: Session,
+    submission: Submission,
+    comparison: EntryComparison,
+    *,
+    same_latents: Mapping[int, float],
+    now: datetime,
+) -> None:
+    """Record which images an entry shares with others, and which generators are nearly the same (``same_latents``, by
+    ref). Pairs that another entry's comparison has recorded stay."""
+    none: Indices = np.arange(0)
+    pairs = []
+    for ref in comparison.shared.keys() | same_latents.keys():
+        shared = comparison.shared.get(ref, ImagePairs(none, none, none))
+        # Without shared images, the first images show how similar the generators are: those of equal latents.
+        examples = _choose_examples(shared, later=submission.ref > ref) or [
+            [place, place] for place in range(MAX_EXAMPLES)
+        ]
+        pairs.append(
+            {
+                "submission_ref": max(submission.ref, ref),
+                "other_ref": min(submission.ref, ref),
+                "competition_id": submission.competition_id,
+                "images": len(shared),
+                "equal": shared.equal,
+                "share": len(shared) / len(comparison.common),
+                "examples": examples,
+                "same_latents": same_latents.get(ref),
+                "created_at": now,
+            }
+        )
     row = {
         "submission_ref": submission.ref,
         "compared": comparison.compared,
@@ -72,6 +90,8 @@ def record_comparison(session: Session, submission: Submission, comparison: Entr
 
 def _choose_examples(shared: ImagePairs, *, later: bool) -> list[list[int]]:
     """Pairs of indices from the nearest to the farthest, the later entry's index first."""
+    if not len(shared):
+        return []
     rows = np.unique(np.linspace(0, len(shared) - 1, MAX_EXAMPLES).astype(np.int64))
     images = (shared.own, shared.other) if later else (shared.other, shared.own)
     examples: list[list[int]] = np.stack([side[rows] for side in images], axis=1).tolist()

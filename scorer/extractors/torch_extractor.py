@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -43,7 +42,7 @@ from scorer.extractors.out_of_memory import OutOfMemorySuppressed
 from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
 from scorer.metrics.cosine import Shortlister, host_shortlist
-from scorer.process_resources import keep_freed_memory
+from scorer.process_resources import keep_freed_memory, processor_name
 
 T = TypeVar("T")
 
@@ -206,7 +205,7 @@ class TorchExtractor:
             "extractor": self.spec.identity,
             "weights_sha256": weights.sha256,
             "device": self._device.type,
-            "device_name": _processor() if self._gpu is None else self._gpu.name,
+            "device_name": processor_name() if self._gpu is None else self._gpu.name,
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
             "precision": "float32",
             "convolutions": self._convolutions,
@@ -215,13 +214,3 @@ class TorchExtractor:
             "torch": torch.__version__,
             self.spec.library: version(self.spec.library),
         }
-
-
-def _processor() -> str:
-    """The processor's name as Linux reports it: another model may round last bits differently."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())

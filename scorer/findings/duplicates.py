@@ -139,6 +139,16 @@ def shared_images_sentence(images: int, equal: int, share: float) -> str:
     return f"The entries have {counted(images, 'image')} ({format_percent(share)}) in common, {how}."
 
 
+def same_generator_sentence(same_latents: float) -> str:
+    """Say at which share of equal latents two generators have nearly the same image."""
+    return f"At {format_percent(same_latents)} of equal latents, both generators draw nearly the same image."
+
+
+def recovered_images_sentence(recovered: float) -> str:
+    """Say which share of one generator's images an audit has found among those of another."""
+    return f"The audit of one generator found {format_percent(recovered)} of the other's images, at other latents."
+
+
 def exact_duplicates_findings(duplicates: ExactDuplicates) -> tuple[Finding, ...]:
     """The numbers of images that the zip contains more than once, upright and mirrored."""
     identical_sentence = f"No two of the {duplicates.count:,} images have the same pixels."

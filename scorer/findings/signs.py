@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scorer.findings.finding import SIGNIFICANCE_LEVEL
+from scorer.metrics.copying import support_size
 
 MAX_U_SHARE = 0.45
 """Among thousands of images even a small difference is significant. The sentence calls a share above this small."""
@@ -71,10 +72,16 @@ def _relative(evidence: Any) -> Any:
     return evidence.relative_share - evidence.relative_expected >= MIN_SHARE * (1.0 - evidence.relative_expected)
 
 
+def _table(evidence: Any) -> Any:
+    return (evidence.support_p < support_size.SIGNIFICANCE_LEVEL) & (evidence.support_size <= support_size.MAX_TABLE)
+
+
 def _identical(evidence: Any) -> Any:
     return evidence.identical + evidence.mirrored_twins >= MIN_SHARE * evidence.images
 
 
+SMALL_SUPPORT = Sign("small-support", "support", _table, None)
+"""The entry is a table of images, or has collapsed. Zips have no support size."""
 SIGNS = (
     Sign("near-copies", "near_copies", _near, "near_copies_p"),
     Sign("mirrored-copies", "near_copies", _mirrored, "near_copies_p"),
@@ -84,6 +91,7 @@ SIGNS = (
     Sign("relative-copies", "relative_copies", _relative, "relative_p"),
     Sign("membership", "membership_auc", lambda evidence: evidence.membership_auc >= MIN_AUC, "membership_auc_p"),
     Sign("data-copying", "z_u", lambda evidence: evidence.u_share <= MAX_U_SHARE, "z_u_p"),
+    SMALL_SUPPORT,
     Sign("repeats", "repeats", _repeats, "repeats_p"),
     Sign("identical-images", "identical", _identical, None),
     Sign("not-authentic", "authenticity", _authentic, "authenticity_p"),

@@ -9,7 +9,7 @@ from scorer.import_export.release_columns import TABLES, Column, ColumnKind
 
 VERSION = "http://mlcommons.org/croissant/1.0"
 PARQUET, ZIP, MARKDOWN = "application/x-parquet", "application/zip", "text/markdown"
-MEDIA_TYPES = {".parquet": PARQUET, ".zip": ZIP, ".md": MARKDOWN}
+MEDIA_TYPES = {".parquet": PARQUET, ".zip": ZIP, ".md": MARKDOWN, ".onnx": "application/octet-stream"}
 DATA_TYPES: Mapping[ColumnKind, str] = MappingProxyType(
     {
         "text": "sc:Text",

@@ -24,6 +24,8 @@ class CardNumbers:
     entries_with_images: int
     entries_without: int
     """Submissions with images that belong in the release but are not stored."""
+    generators: int
+    """Entries whose generator is in the release."""
     writer: str
 
 
@@ -115,6 +117,11 @@ def _images(numbers: CardNumbers) -> str:
     return (
         f"{IMAGES[numbers.images]} ({numbers.entries_with_images:,} entries{missing}) are in `images/SUBMISSION.zip`:"
         " PNGs with the same pixels as the entry's, in the same order, without its file names and metadata."
+        + (
+            f" The generators of {numbers.generators:,} entries are in `generators/SUBMISSION.onnx`, as uploaded."
+            if numbers.generators
+            else ""
+        )
     )
 
 

@@ -24,7 +24,7 @@ from scorer.lifecycle import UNFINISHED, JobState, Phase, Queue
 
 ReleaseImages = Literal["none", "ranked", "all"]
 MANIFEST, CARD, CROISSANT, BUNDLE = "manifest.json", "README.md", "croissant.json", "tables.zip"
-IMAGES_IN = "images/"
+IMAGES_IN, GENERATORS_IN = "images/", "generators/"
 KEY_BYTES = 32
 PACKING_SECONDS_PER_PIXEL = 3e-7
 """The time to decode an image and encode it again on one core, per pixel: 1.2 ms for 64 x 64 pixels. Measured by
@@ -47,8 +47,8 @@ class ReleaseStatus:
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """Its files except the zips of images."""
-        return [file for file in self.release.files or () if not file["name"].startswith(IMAGES_IN)]
+        """Its files except the zips of images and the generators."""
+        return [file for file in self.release.files or () if not file["name"].startswith((IMAGES_IN, GENERATORS_IN))]
 
     @property
     def images(self) -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ SUBMISSION = Column("submission", "text", "Pseudonym of the entry.", pseudonym_k
 TEAM = Column("team", "text", "Pseudonym of the entry's team, after merges.", pseudonym_kind="team")
 COUNTS = Column("counts", "bool", "Whether it counts, because it is the newest of its kind.")
 TRACK = Column("track", "text", "public or private.")
+FID_SPREAD = _nullable("fid_spread", "float", "Standard deviation of fid over draws. Null for one draw, and for a zip.")
 
 TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
     {
@@ -65,6 +66,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             Column("fid", "float", "Frechet distance between the features of the entry and of the reference."),
             Column("memorization_distance", "float", "Mean cosine distance to the nearest training image, 0 to 2."),
             _nullable("distance_se", "float", "Standard error of the memorization distance."),
+            FID_SPREAD,
             _nullable("tau", "float", "Threshold that applies to it, 0 for benchmarks. Null if it does not count."),
             _nullable("copy", "bool", "Whether it is a copy, which has no score. Null if it does not count."),
             _nullable("penalised", "bool", "Whether its distance is below tau. Null if it does not count."),
@@ -153,6 +155,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = MappingProxyType(
             SUBMISSION,
             Column("score", "float", "MiFID, rounded as in the ranking; lower is better."),
             Column("fid", "float", "Frechet distance of the entry."),
+            FID_SPREAD,
             Column("memorization_distance", "float", "Memorization distance of the entry."),
             Column("penalised", "bool", "Whether the entry is penalised."),
             _nullable("medal", "text", "On the private track: gold, silver or bronze."),

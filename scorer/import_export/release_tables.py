@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.data_release import release_rows
 from scorer.import_export.release_columns import TABLES, Column
-from scorer.leaderboard.rows import load_listing
+from scorer.leaderboard.rows import load_fid_spreads, load_listing
 from scorer.leaderboard.uncertainty import UncertainPlace, uncertain_places
 from scorer.lifecycle import TRACK_KINDS
 from scorer.metrics.metric_catalogue import METRICS
@@ -85,10 +85,13 @@ def _threshold(row: Row) -> Iterator[Row]:
 def _ranks(session: Session, state: CompetitionState) -> Iterator[Row]:
     for kind in TRACK_KINDS:
         certain = {place.rank: place for place in uncertain_places(session, state, kind)}
-        for row in load_listing(session, state, kind).stream():
+        listing = load_listing(session, state, kind)
+        spreads = load_fid_spreads(session, state.competition, state.tracks[kind], refs=listing.refs)
+        for row in listing.stream():
             medal = state.awards_on(kind).find_award(row.rank).medal
             subject = {"track": kind, "team": row.team_id, "submission": row.ref, "medal": medal}
-            yield {**vars(row), **_uncertainty(certain.get(row.rank)), **subject}
+            spread = spreads[row.ref].deviation if row.ref in spreads else None
+            yield {**vars(row), **_uncertainty(certain.get(row.rank)), **subject, "fid_spread": spread}
 
 
 def _uncertainty(place: UncertainPlace | None) -> Row:

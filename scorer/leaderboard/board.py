@@ -27,6 +27,8 @@ class Place(BoardRow):
     moved: int | None = None
     """Ranks gained since the UTC day began. None for a team that had no rank then, and on private, late and past
     boards."""
+    fid_spread: float | None = None
+    """The standard deviation of the FID over draws. None for a zip and for a single draw."""
     public_rank: int | None = None
     """The team's rank on the public board. Set on the private board only."""
     medal: str | None = None

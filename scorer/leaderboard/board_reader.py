@@ -16,6 +16,7 @@ from scorer.db.submissions import labels
 from scorer.db.tables import ShownTrack, Track
 from scorer.leaderboard.board import Board, Place, UnrankedTeam
 from scorer.leaderboard.explanations import shorten_reason, why_copy
+from scorer.leaderboard.rows import load_fid_spreads
 from scorer.ranking.awards import Awards
 from scorer.ranking.columns import Ints, is_among
 from scorer.ranking.vectorised import BoardListing, BoardRow
@@ -92,11 +93,12 @@ class BoardReader:
         entries = board_details.load_entry_info(session, refs, late=self.late, at=self.as_of)
         labels = self._labels(session, refs)
         shown = load_shown_values(session, self.shown, refs, until=self.as_of)
+        spreads = load_fid_spreads(session, self.state.competition, self.track, refs=refs, at=self.as_of)
         others = dict(list(self.measured_by.items())[1:])
         earlier_ranks, public_ranks = (_ranks_in(ranking, rows) for ranking in (self.day_start, self.public))
 
         def place(row: BoardRow, earlier_rank: int, public_rank: int) -> Place:
-            entry, award = entries[row.ref], self.awards.find_award(row.rank)
+            entry, award, spread = entries[row.ref], self.awards.find_award(row.rank), spreads.get(row.ref)
             return Place(
                 **vars(row),
                 team=entry.team,
@@ -106,6 +108,7 @@ class BoardReader:
                 label=labels.get(row.ref),
                 measured_by=others.get(row.conditions),
                 moved=earlier_rank - row.rank if earlier_rank else None,
+                fid_spread=spread.deviation if spread else None,
                 public_rank=public_rank or None,
                 medal=award.medal,
                 prize=award.prize,

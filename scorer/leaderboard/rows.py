@@ -13,8 +13,10 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from scorer.db import rescoring
-from scorer.db.leaderboard import board_details
+from scorer.db.leaderboard import board_details, standard_errors
 from scorer.db.leaderboard.ranked_entries import final_as_of, load_judged_entries, load_picks
+from scorer.db.leaderboard.standard_errors import FidSpread
+from scorer.db.tables import Competition, Track
 from scorer.leaderboard import board_cache
 from scorer.leaderboard.board_cache import BoardTracks
 from scorer.lifecycle import TrackKind
@@ -115,6 +117,17 @@ def read_ranked_board(
         picks = load_picks(connection, state.competition.id, at=at)
         judged = judged.with_finals(choose_finals(public, picks, state.competition.final_picks))
     return rank_entries(judged, late=late)
+
+
+def load_fid_spreads(
+    session: Session, competition: Competition, track: Track, *, refs: Collection[int], at: datetime | None = None
+) -> dict[int, FidSpread]:
+    """The spreads of the FIDs of entries on a track's board (at the moment ``at``), by ref."""
+    if not refs or competition.count_draws(track.kind) == 1:
+        return {}
+    if track.kind == "private":
+        at = final_as_of(session.connection(), competition.id, at=at) or at
+    return standard_errors.load_fid_spreads(session, track.id, refs, at=at)
 
 
 def name_conditions(session: Session, track_id: int, listing: BoardListing, *, at: datetime | None) -> dict[int, str]:

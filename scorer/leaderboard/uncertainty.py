@@ -18,12 +18,12 @@ from scorer.db.evidence.evidence import newest_evidence_id
 from scorer.db.leaderboard import board_details, standard_errors
 from scorer.db.leaderboard.ranked_entries import final_as_of
 from scorer.db.tables import Account
-from scorer.leaderboard.rows import load_listing
+from scorer.leaderboard.rows import load_fid_spreads, load_listing
 from scorer.leaderboard.standings import change_counts
 from scorer.lifecycle import TrackKind
 from scorer.ranking.awards import MEDALS, Awards
 from scorer.ranking.columns import Flags, Floats, Ints
-from scorer.ranking.uncertainty import MeasuredScores, SharedImages, rank_intervals, rank_probabilities
+from scorer.ranking.uncertainty import MeasuredScores, SharedImages, rank_intervals, rank_probabilities, spread_error
 from scorer.ranking.vectorised import BoardListing
 
 MAX_PLACES = 500
@@ -42,7 +42,8 @@ class UncertainPlace:
     team: str
     score: float
     standard_error: float | None
-    """The standard error of the score over new images of the same generator, with the penalty as measured."""
+    """The standard error of the score, with the penalty as measured: over new draws in a generator competition, and
+    otherwise over new images of the same generator, if the submitted ones were not picked."""
     lowest_score: float | None
     """The lower end of the score's 95 % interval; `highest_score` is the upper end. Close to tau, the interval contains
     the scores with and without the penalty."""
@@ -175,7 +176,9 @@ def _read(
     entry = judged.columns.take(rows)
     refs: list[int] = entry.ref.tolist()
     at = final_as_of(session.connection(), state.competition.id) if kind == "private" else None
-    errors = standard_errors.load_fid_errors(session, state.tracks[kind].id, refs, at=at)
+    spreads = load_fid_spreads(session, state.competition, state.tracks[kind], refs=refs)
+    errors = {ref: spread_error(*spread) for ref, spread in spreads.items()}
+    errors |= standard_errors.load_fid_errors(session, state.tracks[kind].id, refs, at=at)
     fid_se = np.array([errors.get(ref, np.nan) for ref in refs])
     scores = MeasuredScores(
         fid=entry.fid,
@@ -184,7 +187,7 @@ def _read(
         distance_se=np.nan_to_num(entry.distance_se),
         tau=judged.tau[rows],
         epsilon=judged.rules.epsilon,
-        shared=shared_images(session, refs),
+        shared=shared_images(session, state, kind, refs=refs),
     )
     return _Compared(ranks, refs, judged.score[rows], scores, np.isfinite(fid_se))
 
@@ -246,9 +249,17 @@ def _boundary_awards(awards: Awards) -> dict[int, list[str]]:
     return won
 
 
-def shared_images(session: Session, refs: Sequence[int]) -> list[SharedImages]:
-    """The pairs of entries that share images, as positions in ``refs``: pairs with equal pixel hashes, and pairs of
-    different teams found to share some images, possibly altered."""
+def shared_images(
+    session: Session, state: CompetitionState, kind: TrackKind, *, refs: Sequence[int]
+) -> list[SharedImages]:
+    """The pairs of entries that share images on a track, as positions in ``refs``: pairs with equal pixel hashes, and
+    pairs of different teams found to share some images, possibly altered.
+
+    Each team has public draws of its own, and only private draws are compared. So generators share errors only on the
+    private track.
+    """
+    if state.competition.entries == "generator" and kind == "public":
+        return []
     positions = {ref: place for place, ref in enumerate(refs)}
     shares = {
         (positions[later], positions[earlier]): min(1.0, share)

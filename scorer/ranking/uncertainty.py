@@ -1,12 +1,14 @@
 """How certain ranks are: standard errors of scores, intervals of ranks, probabilities of ranks. Pure.
 
-A team's *true* score is the average score of its generator over zips of the same number of images, for the same
-reference; its true rank follows from true scores. Errors of measured scores are independent, except for images that two
+A team's *true* score is the average score of its generator over zips, or over new draws, of the same number of images,
+for the same reference; its true rank follows from true scores. A zip whose images were picked is no random sample, so
+its intervals may miss the true score. Errors of measured scores are independent, except for images that two
 entries share: these make the same error in both (:class:`SharedImages`). The errors of FID and memorization distance of
 one entry are assumed to be independent. Both are large for images far from the training images. A penalised score is
 the quotient of the two, so for it this assumption is on the safe side.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +16,7 @@ from itertools import product, starmap
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from scorer.metrics.mifid import is_penalised, penalty
 from scorer.ranking.columns import Flags, Floats, Ints
@@ -28,6 +31,13 @@ _DRAWS_AT_ONCE = 250
 _DECIMALS = 9
 _MIN_SPREAD = 1e-3
 """The smallest assumed variance of true scores, in mean squared standard errors: without it, drawn scores tie."""
+
+
+def spread_error(spread: float, draws: int) -> float:
+    """The standard error of a mean over two or more draws with this standard deviation. ``CRITICAL_VALUE`` of it is the
+    half width of the 95 % interval by Student's t, so with few draws it is larger than ``spread / sqrt(draws)``."""
+    quantile = float(scipy.special.stdtrit(draws - 1, 0.975))
+    return quantile / CRITICAL_VALUE * spread / math.sqrt(draws)
 
 
 class SharedImages(NamedTuple):

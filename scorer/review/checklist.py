@@ -23,14 +23,13 @@ from scorer.db.review import publication
 from scorer.db.review.flag_query import BORDERLINE_STANDARD_ERRORS, QueueState
 from scorer.db.review.publication import OpenEntries
 from scorer.db.submissions.duplicates import load_duplicates
-from scorer.findings.duplicates import shared_images_sentence
 from scorer.findings.formatting import counted
 from scorer.findings.signs import MIN_SHARE
 from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import Phase
 from scorer.ranking.columns import is_among
 from scorer.ranking.vectorised import RankedBoard
-from scorer.review.shared_images import came_first, same_images_sentence
+from scorer.review.shared_images import came_first, same_images_sentence, sharing_sentence
 from scorer.submissions.labels import MEMORISING
 
 MAX_CONCERNS = 10
@@ -138,12 +137,15 @@ def _shared(session: Session, state: CompetitionState, board: RankedBoard) -> Ch
         for (of, _), double in same.items()
     ]
     for pair in pairs:
-        if pair.share >= MIN_SHARE and (key := (pair.of, pair.ref)) not in same:
-            shared = shared_images_sentence(pair.images, pair.equal, pair.share)
-            words = f"entry {pair.ref} of {pair.team} shares images. {shared} {first[key]}"
+        is_close = pair.share >= MIN_SHARE or (pair.same_latents, pair.recovered) != (None, None)
+        if is_close and (key := (pair.of, pair.ref)) not in same:
+            words = f"entry {pair.ref} of {pair.team} shares images. {sharing_sentence(pair)} {first[key]}"
             cases.append(_Case(pair.of, pair.compared_at, words, "duplicates"))
     title = "No winning entry shares images with another team"
-    words = f"Winning entries that share at least {100 * MIN_SHARE:g} % of their images with another team."
+    words = (
+        f"Winning entries that share at least {100 * MIN_SHARE:g} % of their images with another team, or are nearly"
+        " the same generator."
+    )
     return _build_case_point(session, state, board, point=("shared-images", title, words), cases=cases)
 
 

@@ -24,11 +24,11 @@ from scorer.db.review import claims, flags
 from scorer.db.review.flag_query import FlaggedRow, FlagQuery, QueueState, TrackBounds, WinningEntry
 from scorer.db.submissions import submissions
 from scorer.db.tables import Account, Submission, Track
-from scorer.findings.duplicates import shared_images_sentence
 from scorer.findings.signs import SIGNS, Sign, find_sentence
 from scorer.leaderboard.explanations import format_distinct, why_copy
 from scorer.leaderboard.rows import load_listing
 from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.review.shared_images import sharing_sentence
 from scorer.submissions.labels import MEMORISING
 
 
@@ -97,8 +97,7 @@ def _sharing_sentence(values: Mapping[str, Any]) -> str:
     if values["same_images"]:
         return "Another team has submitted the same images."
     other: SharingEntry = values["sharing"]
-    sentence = shared_images_sentence(other.images, other.equal, other.share)
-    return f"It shares images with entry {other.ref} of {other.team}. {sentence}"
+    return f"It shares images with entry {other.ref} of {other.team}. {sharing_sentence(other)}"
 
 
 def _sign_sentence(sign: Sign) -> Callable[[Mapping[str, Any]], str]:
@@ -158,6 +157,7 @@ _WEIGHTS: Mapping[str, int] = MappingProxyType(
         "hash-copies": 2,
         "partly-copied": 2,
         "relative-copies": 2,
+        "small-support": 2,
         "membership": 1,
         "data-copying": 1,
         "repeats": 1,

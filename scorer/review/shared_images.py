@@ -6,7 +6,20 @@ from sqlalchemy.orm import Session
 
 from scorer.db.evidence.shared_images import SharingEntry, sharing_entries
 from scorer.db.submissions.duplicates import Duplicate
+from scorer.findings.duplicates import recovered_images_sentence, same_generator_sentence, shared_images_sentence
 from scorer.findings.formatting import before_or_after
+
+
+def sharing_sentence(pair: SharingEntry) -> str:
+    """Say what two entries have in common: images, a nearly equal generator, or both."""
+    sentences = []
+    if pair.images:
+        sentences.append(shared_images_sentence(pair.images, pair.equal, pair.share))
+    if pair.same_latents is not None:
+        sentences.append(same_generator_sentence(pair.same_latents))
+    if pair.recovered is not None:
+        sentences.append(recovered_images_sentence(pair.recovered))
+    return " ".join(sentences)
 
 
 def came_first(session: Session, pairs: Sequence[SharingEntry]) -> dict[tuple[int, int], str]:

@@ -1,10 +1,11 @@
 """The retention of zips: some days after the final publication, zips are deleted unless a decision rests on them.
 
 These stay: the zips of all teams that win a medal or prize, those of benchmark entries, and those that somebody has
-reviewed, labelled, ruled on or appealed for. Hashes, scores and evidence of all entries stay.
+reviewed, labelled, ruled on or appealed for. Of generators, also those of final picks stay, with their draws. Hashes,
+scores and evidence of all entries stay.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,16 +18,16 @@ from scorer.competitions import competition_state
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db import competitions
 from scorer.db.review import zip_removal
-from scorer.db.review.zip_removal import RemovedZips, ZipTotal
+from scorer.db.review.zip_removal import KeptEntries, RemovedZips, ZipTotal
 from scorer.leaderboard.rows import load_listing
 from scorer.lifecycle import Phase
 
 
 @dataclass(frozen=True)
 class ZipRetention:
-    """The zips that are deleted after publication. The zips of winning teams and benchmark submissions are kept, and
-    those of submissions with a review, label, ruling or rebuttal. So are the hashes, scores and evidence of all
-    submissions."""
+    """The zips that are deleted after publication, or the generators and their draws. Those of winning teams and
+    benchmark submissions are kept, and those of submissions with a review, label, ruling or rebuttal. So are generators
+    that are final picks, and the hashes, scores and evidence of all submissions."""
 
     __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)
 
@@ -48,7 +49,7 @@ def zip_retention(session: Session, state: CompetitionState, kept_days: int | No
         return ZipRetention(None, None, stored, ZipTotal(0, 0), removed)
     published_at = _published_at(state)
     leave_from = None if published_at is None else published_at + timedelta(days=kept_days)
-    leaving = zip_removal.removable_zips(session, competition_id, _winners(session, state), before=now)
+    leaving = zip_removal.removable_zips(session, competition_id, _kept(session, state), before=now)
     return ZipRetention(kept_days, leave_from, stored, leaving, removed)
 
 
@@ -67,8 +68,8 @@ def take_zips(session: Session, slug: str, kept_days: int, *, now: datetime, lim
     before = now - timedelta(days=kept_days)
     if published_at is None or published_at >= before:
         return []
-    winners = _winners(session, state)
-    keys = zip_removal.take_zips(session, state.competition.id, winners, before=before, now=now, limit=limit)
+    kept = _kept(session, state)
+    keys = zip_removal.take_zips(session, state.competition.id, kept, before=before, now=now, limit=limit)
     if keys:
         after = {"zips": len(keys), "kept_days": kept_days}
         audit_log.record_action(Acting(session, None, now), "zips.removed", f"competition:{slug}", after=after)
@@ -80,6 +81,11 @@ def _published_at(state: CompetitionState) -> datetime | None:
     return state.publications[0].created_at if state.phase is Phase.FINAL else None
 
 
-def _winners(session: Session, state: CompetitionState) -> Collection[int]:
-    """The ids of the teams on winning ranks of the final board."""
-    return [row.team_id for row in load_listing(session, state, "private").page(0, state.awards.last_winning_rank)]
+def _kept(session: Session, state: CompetitionState) -> KeptEntries:
+    """The teams on winning ranks of the final board; of generators, also the final picks."""
+    board = load_listing(session, state, "private")
+    winners = [row.team_id for row in board.page(0, state.awards.last_winning_rank)]
+    finals = board.judged.finals
+    if state.competition.entries == "images" or finals is None:
+        return KeptEntries(winners)
+    return KeptEntries(winners, finals.ref.tolist())

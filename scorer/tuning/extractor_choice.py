@@ -66,7 +66,9 @@ def replace_extractor(
     else:
         preparations.set_chosen_threshold(acting, track, tau, reason=reason)
     scored = tuning.refs_with_images(acting.session, state.competition.id)
-    entries = leases.add_in_turns(acting.session, Queue.SCORE, scored, now=acting.now, track_id=track.id)
+    # A draw job draws what is still missing; then it queues the score.
+    queue = Queue.DRAW if state.competition.entries == "generator" else Queue.SCORE
+    entries = leases.add_in_turns(acting.session, queue, scored, now=acting.now, track_id=track.id)
     audit_log.record_action(
         acting,
         "track.replaced",

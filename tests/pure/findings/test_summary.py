@@ -56,6 +56,7 @@ def pixels(share: float) -> list[dict[str, Any]]:
         ),
         (DATA | REPEATS | SLIGHT, 0.0, "closeness", None, "Closeness: "),
         (REPEATS | SLIGHT, 0.0, "repetition", None, "Repetition: "),
+        ({"support_size": 400.0, "support_p": 1e-9}, 0.0, "repetition", None, "Repetition: "),
         (SLIGHT, 0.0, "none", None, "No copies were found."),
         ({}, 0.0, "none", None, "No copies were found."),
     ],
@@ -73,6 +74,10 @@ def test_the_summary_refers_only_to_examples_that_are_shown() -> None:
 
 
 def test_every_sign_has_a_place_in_the_rule() -> None:
-    assert {sign.name for sign in SIGNS} - {*IMAGE_COLUMNS} - CLOSENESS == {"repeats", "identical-images"}
+    assert {sign.name for sign in SIGNS} - {*IMAGE_COLUMNS} - CLOSENESS == {
+        "small-support",
+        "repeats",
+        "identical-images",
+    }
     order = [gravity("copies", 0.5), gravity("copies", 0.1), *(gravity(word, None) for word in VERDICTS[1:])]
     assert order == sorted(order)

@@ -12,6 +12,7 @@ from scorer.ranking.uncertainty import (
     SharedImages,
     rank_intervals,
     rank_probabilities,
+    spread_error,
 )
 from tests.pure.ranking.uncertainty_simulation import FIELDS, Report, simulate
 
@@ -47,6 +48,13 @@ def test_a_penalty_limited_to_1_adds_no_error() -> None:
     fid, fid_se, distance, distance_se, tau = np.array([[20.0], [0.1], [1.5], [0.5], [1.75]])
     measured = MeasuredScores(fid, fid_se, distance, distance_se, tau, 1e-15)
     assert (measured.score[0], measured.standard_error[0]) == (20.0, 0.1)
+
+
+def test_the_interval_of_a_mean_over_few_draws_is_that_of_students_t() -> None:
+    assert CRITICAL_VALUE * spread_error(0.3, 2) == pytest.approx(12.7062047 * 0.3 / 2**0.5)
+    draws = np.random.default_rng(1).normal(20.0, 0.3, (20_000, 3))
+    errors = np.array([spread_error(spread, 3) for spread in draws.std(axis=1, ddof=1).tolist()])
+    assert np.mean(np.abs(draws.mean(axis=1) - 20.0) < CRITICAL_VALUE * errors) == pytest.approx(0.95, abs=0.005)
 
 
 def test_a_rank_is_certain_if_scores_differ_by_more_than_their_errors() -> None:
