@@ -24,6 +24,7 @@ from worker.runtime.preemption import Preempted
 from worker.runtime.recording import retry_transaction
 from worker.runtime.self_test import self_test
 from worker.scoring.check import check_submission
+from worker.scoring.generators import draw_images
 from worker.scoring.reference_features import prepare_references
 from worker.scoring.score import measure_candidate, rescore_submission, score_submission
 from worker.scoring.shown_tracks import measure_shown
@@ -184,6 +185,7 @@ def _measure_again(context: WorkerContext, claim: leases.Claim, heartbeat: Heart
 
 JOB_FUNCTIONS = {
     Queue.CHECK: check_submission,
+    Queue.DRAW: draw_images,
     Queue.SCORE: score_submission,
     Queue.PREPARE: prepare_references,
     Queue.COMPARE: measure_candidate,
@@ -194,11 +196,11 @@ JOB_FUNCTIONS = {
     Queue.RESCORE: _measure_again,
 }
 PRECEDING_QUEUES = {
-    Queue.COMPARE: (Queue.SCORE,),
-    Queue.RELEASE: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
-    Queue.RATINGS: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
-    Queue.EVIDENCE: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
-    Queue.RECOVER: (Queue.SCORE, Queue.PREPARE, Queue.COMPARE),
+    Queue.COMPARE: (Queue.SCORE, Queue.DRAW),
+    **dict.fromkeys(
+        (Queue.RELEASE, Queue.RATINGS, Queue.EVIDENCE, Queue.RECOVER),
+        (Queue.SCORE, Queue.DRAW, Queue.PREPARE, Queue.COMPARE),
+    ),
     Queue.RESCORE: tuple(queue for queue in Queue if queue is not Queue.RESCORE),
 }
 """For each queue, the queues with a higher priority on a worker that takes from both."""

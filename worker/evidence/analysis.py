@@ -23,7 +23,8 @@ from scorer.metrics.copying.near_duplicates import (
 from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.partial_copying import PartialCopying, partial_copying
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes
-from scorer.metrics.copying.thumbnails import MIN_CONTRAST, contrast_of
+from scorer.metrics.copying.support_size import SupportSize, estimate_support
+from scorer.metrics.copying.thumbnails import MIN_CONTRAST, Pixels, contrast_of
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Estimate, Vector, require_matrix
@@ -65,6 +66,10 @@ class AnalysedEntry:
     distance: float
     distance_se: float | None
     """From the recorded measurement."""
+    draws: Sequence[Pixels] = ()
+    """For a generator, the images of each draw, (n, s, s, 3) uint8."""
+    features_of_draws: Features | None = None
+    """The features of the first of these draws."""
 
 
 class Analysis:
@@ -226,6 +231,11 @@ class Analysis:
     def influences(self) -> Vector | None:
         """The influence of every image on the FID, (n,); None for too few images."""
         return frechet_influences(self.entry.features, self.statistics, progress=self.progress)
+
+    @cached_property
+    def support(self) -> SupportSize:
+        features = () if self.entry.features_of_draws is None else (self.entry.features_of_draws,)
+        return estimate_support(self.entry.draws, features, seed=self.seed, progress=self.progress)
 
     @property
     def manifold(self) -> Manifold:

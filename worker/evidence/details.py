@@ -71,7 +71,7 @@ def build_evidence_columns(analysis: Analysis) -> dict[str, Any]:
         numbers |= _repeats_columns(analysis.repeats)
     if _is_computable(analysis, "authenticity") and analysis.reference.held_out is not None:
         numbers |= _authenticity_columns(analysis.authenticity, analysis.reference.held_out.authenticity)
-    return numbers
+    return numbers | _support_columns(analysis)
 
 
 def _is_computable(analysis: Analysis, test: str) -> bool:
@@ -117,6 +117,12 @@ def _authenticity_columns(generated: Authenticity, held_out: Authenticity) -> di
         "authenticity_expected": held_out.share,
         "authenticity_p": p_fewer(generated, held_out),
     }
+
+
+def _support_columns(analysis: Analysis) -> dict[str, Any]:
+    if not analysis.entry.draws or not _is_computable(analysis, "support"):
+        return {}
+    return {"support_size": analysis.support.size, "support_p": analysis.support.p_value}
 
 
 def _copying_columns(copying: DataCopying) -> dict[str, Any]:

@@ -7,23 +7,29 @@ entries, once.
 import hashlib
 import io
 import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scorer.archive import find_training_image_copies, hash_pixels
+from scorer.archive import find_training_image_copies
 from scorer.db import competitions
 from scorer.db.evidence import shared_images
 from scorer.db.evidence.shared_images import HashesOfOther
-from scorer.db.submissions import submissions
+from scorer.db.submissions import draws, submissions
 from scorer.db.tables import ImageComparison, Measurement, Preparation, Submission, Track
 from scorer.errors import Conflict, NotFound
 from scorer.evidence import records
 from scorer.extractors import fingerprint
 from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.jobs import leases
-from scorer.metrics.copying.shared_images import ImageHashes, OtherEntry, compare_entry
-from scorer.submissions.files import stored_zip
+from scorer.lifecycle import TrackKind
+from scorer.metrics.copying.perceptual_hashes import PerceptualHashes, perceptual_hashes
+from scorer.metrics.copying.same_generator import MIN_SHARE, nearly_same_share
+from scorer.metrics.copying.shared_images import MAX_PAIRS, ImageHashes, OtherEntry, compare_entry
+from scorer.submissions.files import compared_kind, stored_zip
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.reference import ReferenceAnalysis, analyse_reference
 from worker.evidence.report import compute_evidence
@@ -33,7 +39,7 @@ from worker.runtime.context import WorkerContext, build_extractor_options
 from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result, retry_transaction
-from worker.scoring import check, feature_cache
+from worker.scoring import entry_images, feature_cache
 from worker.scoring.feature_cache import ArrayCache, Arrays
 from worker.scoring.measure import environment
 from worker.scoring.reference_features import (
@@ -45,6 +51,7 @@ from worker.scoring.reference_features import (
     load_pixel_hashes,
     load_prepared,
     load_set_addresses,
+    read_array,
     require_same_weights,
 )
 
@@ -64,9 +71,39 @@ def compare_images(context: WorkerContext, submission: Submission, progress: Sta
     with context.sessions() as session:
         others = shared_images.load_other_hashes(session, submission)
     comparison = compare_entry(hashes, _read(context, others, progress))
+    same_latents = find_same_generators(context, submission, progress)
     retry_transaction(
-        context, lambda session: records.record_comparison(session, submission, comparison, now=context.now())
+        context,
+        lambda session: records.record_comparison(
+            session, submission, comparison, same_latents=same_latents, now=context.now()
+        ),
     )
+
+
+def find_same_generators(context: WorkerContext, submission: Submission, progress: StageProgress) -> dict[int, float]:
+    """Other teams' generators with nearly the same images at the fixed latents, by ref: the share of these latents."""
+    if submission.competition.entries == "images":
+        return {}
+    with context.sessions() as session:
+        own = draws.load_checked(session, submission.ref)
+        others = shared_images.load_other_generators(session, submission)
+    try:
+        own_images = read_array(context, own.fixed_images_key)
+    except NotFound:
+        log.warning("the fixed images of entry %s are lost: it is not compared", submission.ref)
+        return {}
+    found = {}
+    for number, other in enumerate(others):
+        progress("comparing", number / len(others))
+        try:
+            share = nearly_same_share(own_images, read_array(context, other.fixed_images_key))
+        except NotFound:
+            log.warning("the fixed images of entry %s are lost: it is not compared", other.submission_ref)
+            continue
+        if share >= MIN_SHARE:
+            found[other.submission_ref] = share
+    largest = sorted(found, key=lambda ref: (-found[ref], ref))[:MAX_PAIRS]
+    return {ref: found[ref] for ref in largest}
 
 
 def load_entry_hashes(context: WorkerContext, submission: Submission, progress: StageProgress) -> ImageHashes:
@@ -75,12 +112,11 @@ def load_entry_hashes(context: WorkerContext, submission: Submission, progress: 
         key = shared_images.load_hashes_key(session, submission.ref)
     if key is None or not context.blobs.exists(key):
         key = _hash_images(context, submission, progress)
-    return check.load_hashes(context, key)
+    return entry_images.load_hashes(context, key)
 
 
 def _hash_images(context: WorkerContext, submission: Submission, progress: StageProgress) -> str:
-    images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
-    key = check.store_hashes(context, submission, images, hashes=hash_pixels(images))
+    key = entry_images.hash_draw(context, submission, progress)
     retry_transaction(
         context, lambda session: shared_images.add_hashes(session, submission.ref, key, now=context.now())
     )
@@ -92,7 +128,7 @@ def _read(context: WorkerContext, others: Sequence[HashesOfOther], progress: Sta
     for number, other in enumerate(others):
         progress("comparing", number / len(others))
         try:
-            yield OtherEntry(other.ref, other.team_id, check.load_hashes(context, other.blob_key))
+            yield OtherEntry(other.ref, other.team_id, entry_images.load_hashes(context, other.blob_key))
         except NotFound:
             log.warning("the hashes of entry %s are lost: it is not compared with other entries", other.ref)
 
@@ -115,12 +151,15 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     if measurement is None:
         raise Conflict("not-measured", f"{submission.id} has no measurement on this track.")
     progress = preemptible(context, heartbeat)
-    compare_images(context, submission, progress)
+    if _is_compared(submission, track):
+        compare_images(context, submission, progress)
     reference = reference_analysis_in(
         context, train, held_out[0] if held_out else None, preparation=preparation, progress=progress
     )
     statistics = load_prepared(context, preparation.key, signed=preparation.signed).statistics
-    entry = _analysed_entry(context, submission, measurement, train=train, preparation=preparation, progress=progress)
+    entry = _analysed_entry(
+        context, submission, measurement, track=track, train=train, preparation=preparation, progress=progress
+    )
     seed = derive_seed(stored_zip(submission).sha256, preparation.key)
     names = [f"{train.sha256[:8]}/{name}" for name in load_image_names(context, train)]
     report = compute_evidence(
@@ -148,6 +187,11 @@ def make_evidence(context: WorkerContext, claim: leases.Claim, heartbeat: Heartb
     )
     record_result(heartbeat, records.record_evidence, evidence)
     feature_cache.delete_features(context, submission, claim.job.track_id, identity=preparation.extractor)
+
+
+def _is_compared(submission: Submission, track: Track) -> bool:
+    """Whether the entry's images on a track are compared with other teams' entries."""
+    return submission.competition.entries == "images" or track.images_of == compared_kind(submission)
 
 
 def derive_seed(zip_sha256: str, reference: str) -> int:
@@ -203,26 +247,54 @@ def _analysed_entry(
     submission: Submission,
     measurement: Measurement,
     *,
+    track: Track,
     train: SetAddress,
     preparation: Preparation,
     progress: StageProgress,
 ) -> AnalysedEntry:
-    cached = feature_cache.load_features(
-        context, submission, measurement.track_id, identity=preparation.extractor, progress=progress
-    )
+    cached = feature_cache.load_features(context, submission, track, identity=preparation.extractor, progress=progress)
     extractor = context.extractor(preparation.extractor)
     require_same_weights(extractor.provenance, preparation)
+    drawn = measurement.draws or [vars(measurement)]
+    features = cached.features[: len(cached.hashes)]
     return AnalysedEntry(
-        names=decoded_images.image_names(context, submission),
+        names=decoded_images.image_names(context, submission, track.images_of),
         extractor=extractor.spec.name,
-        features=cached.features,
+        features=features,
         hashes=cached.hashes,
         mirrored_hashes=cached.mirrored_hashes,
         thumbnails=cached.thumbnails,
-        perceptual_hashes=load_entry_hashes(context, submission, progress).perceptual,
+        perceptual_hashes=_load_perceptual_hashes(context, submission, track, progress=progress),
         copies=find_training_image_copies(cached.hashes, *load_pixel_hashes(context, train)),
-        logits=extractor.logits(cached.features),
-        fid=measurement.fid,
-        distance=measurement.memorization_distance,
-        distance_se=measurement.distance_se,
+        logits=extractor.logits(features),
+        fid=drawn[0]["fid"],
+        distance=drawn[0]["memorization_distance"],
+        distance_se=measurement.distance_se and measurement.distance_se * math.sqrt(len(drawn)),
+        draws=_load_draws(context, submission, track, progress=progress),
+        features_of_draws=cached.features,
+    )
+
+
+def _load_draws(
+    context: WorkerContext, submission: Submission, track: Track, *, progress: StageProgress
+) -> list[NDArray[np.uint8]]:
+    """The images of a generator's draws on a track; on the private one also its public draws, which come after. Empty
+    for a zip."""
+    if submission.competition.entries == "images":
+        return []
+    kinds: tuple[TrackKind, ...] = ("public",) if track.images_of == "public" else ("private", "public")
+    return [
+        images for kind in kinds for images in decoded_images.load_draws(context, submission, kind, progress=progress)
+    ]
+
+
+def _load_perceptual_hashes(
+    context: WorkerContext, submission: Submission, track: Track, *, progress: StageProgress
+) -> PerceptualHashes:
+    """Of the entry's images on a track; stored only for compared images."""
+    if _is_compared(submission, track):
+        return load_entry_hashes(context, submission, progress).perceptual
+    stored = decoded_images.load_image_zips(context, submission, track.images_of)[0]
+    return perceptual_hashes(
+        decoded_images.submission_images(context, submission, partial(progress, "decoding"), stored=stored)
     )

@@ -2,8 +2,8 @@
 
 import hashlib
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 from scorer.archive.reference_image import round_to_uint8
 from scorer.blobs import Blobs, DamagedBlob
 from scorer.db import competitions
+from scorer.db.evidence import shared_images
 from scorer.db.tables import GeneratorFile, Preparation, Submission
 from scorer.errors import Conflict, Invalid, TooLarge
 from scorer.evidence import generator_audits
 from scorer.evidence.generator_audits import AuditResult
-from scorer.generators.latents import Latent
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.report import Audit
+from scorer.generators.recovery.targets import EntryTargets
 from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.jobs.leases import Claim
-from scorer.metrics.copying.latent_recovery import TARGET_KINDS
+from scorer.metrics.copying.latent_recovery import TARGET_KINDS, VERBATIM
+from scorer.metrics.copying.same_generator import MIN_SHARE
+from scorer.submissions.draws import latent_of
 from scorer.submissions.files import stored_zip
 from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
 from worker.runtime import decoded_images
@@ -36,8 +39,12 @@ from worker.scoring.reference_features import (
     load_features,
     load_image_names,
     load_images,
+    read_array,
     require_same_weights,
 )
+
+OTHERS, IMAGES_OF_OTHER = 4, 16
+"""How many generators of other teams are compared, and how many of their images are searched for."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +72,15 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
     train, held_out = (_images(context, address, progress) for address in (inputs.train, inputs.held_out))
     provenance |= {"train_sha256": inputs.train.sha256, "held_out_sha256": inputs.held_out.sha256}
     sample = _entry_sample(context, inputs, plan, progress=progress)
+    others = _load_others(context, inputs) if sample is not None else {}
     try:
         audit = audit_in_sandbox(
-            _content(context.blobs, inputs.generator),
-            Latent(inputs.generator.dimension, "normal" if inputs.generator.distribution == "normal" else "uniform"),
+            _content(context.blobs, inputs),
+            latent_of(inputs.generator),
             train,
             held_out=held_out,
             plan=plan,
-            entry=None if sample is None else sample.targets,
+            entry=None if sample is None else _with_others(sample.targets, others),
             accept_weaker=context.settings.accept_weaker_sandbox,
             progress=lambda stage, fraction: progress(to_job_stage(stage), fraction),
         )
@@ -92,7 +100,36 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
         arrays_key=key,
         provenance=provenance,
     )
-    record_result(heartbeat, generator_audits.record_audit, result)
+    recovered = _recovered_shares(audit, others)
+    record_result(heartbeat, partial(generator_audits.record_audit, recovered=recovered), result)
+
+
+def _load_others(context: WorkerContext, inputs: AuditInputs) -> dict[int, NDArray[np.uint8]]:
+    """Some images of other teams' generators with similar public FIDs, by ref: a generator may be another one with its
+    latents turned, so that no latent has the same image."""
+    if inputs.generator.blob_key is not None:
+        return {}
+    with context.sessions() as session:
+        others = shared_images.nearest_generators(session, inputs.submission, limit=OTHERS)
+    return {
+        other.submission_ref: read_array(context, other.fixed_images_key)[:IMAGES_OF_OTHER]
+        for other in others
+        if context.blobs.exists(other.fixed_images_key)
+    }
+
+
+def _with_others(targets: EntryTargets, others: Mapping[int, NDArray[np.uint8]]) -> EntryTargets:
+    return replace(targets, others=np.concatenate(list(others.values()))) if others else targets
+
+
+def _recovered_shares(audit: Audit, others: Mapping[int, NDArray[np.uint8]]) -> dict[int, float]:
+    """The shares of others' images that look the same as some image of the generator, where they are large, and far
+    larger than that of held-out images."""
+    if not others:
+        return {}
+    found = (audit.errors["others"] < VERBATIM).reshape(len(others), -1).mean(axis=1).tolist()
+    least = max(MIN_SHARE, 2.0 * float((audit.errors["held_out"] < VERBATIM).mean()))
+    return {ref: share for ref, share in zip(others, found, strict=True) if share >= least}
 
 
 def _audit_inputs(context: WorkerContext, claim: Claim) -> AuditInputs:
@@ -122,11 +159,12 @@ def _entry_sample(
 ) -> EntrySample | None:
     """Images chosen with the public track's features; None if the entry's images have been removed."""
     submission, identity = inputs.submission, inputs.preparation.extractor
-    try:
-        stored_zip(submission)
-    except Conflict:
+    stored = decoded_images.find_images(context, submission)
+    if stored is None:
         return None
-    images = decoded_images.submission_images(context, submission, lambda share: progress("decoding", share))
+    images = decoded_images.submission_images(
+        context, submission, lambda share: progress("decoding", share), stored=stored
+    )
     extractor = context.extractor(identity)
     require_same_weights(extractor.provenance, inputs.preparation)
     return sample_entry(
@@ -141,16 +179,18 @@ def _entry_sample(
     )
 
 
-def _content(blobs: Blobs, generator: GeneratorFile) -> bytes:
-    content = blobs.read(generator.blob_key)
-    if hashlib.sha256(content).hexdigest() != generator.sha256:
-        raise DamagedBlob(f"The blob {generator.blob_key} differs from the uploaded file.")
+def _content(blobs: Blobs, inputs: AuditInputs) -> bytes:
+    key = inputs.generator.blob_key or stored_zip(inputs.submission).key
+    content = blobs.read(key)
+    if hashlib.sha256(content).hexdigest() != inputs.generator.sha256:
+        raise DamagedBlob(f"The blob {key} differs from the uploaded file.")
     return content
 
 
 def to_job_stage(audit_stage: str) -> str:
     """The job's stage, a key of ``scorer.lifecycle.STAGES``. All distortions share one stage."""
-    return f"recover-{audit_stage if audit_stage in {*TARGET_KINDS, 'reading', 'stability'} else 'distorted'}"
+    stages = {*TARGET_KINDS, "reading", "stability", "others"}
+    return f"recover-{audit_stage if audit_stage in stages else 'distorted'}"
 
 
 def _pairs(

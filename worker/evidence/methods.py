@@ -1,4 +1,4 @@
-"""The tests for all scored entries, in the order of the reported findings."""
+"""The tests for scored entries, in the order of the reported findings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from scorer.findings.sample_quality import (
     SQUARED_MMD,
     USUAL,
 )
+from scorer.findings.support_size import support_finding
 from scorer.metrics.copying.ndb import TrainingBins, compare_with_bins
 from scorer.metrics.copying.partial_copying import QUANTILES
 from scorer.metrics.sample_quality.cmmd import cmmd
@@ -276,3 +277,12 @@ TEST_METHODS = (
     TestMethod("fid-infinity", _fid_infinity, (Quantity("fid_infinity", FID, LOWER),), 30),
     TestMethod("inception-score", _inception_score, (Quantity("inception_score", CLASSES, HIGHER),), 1),
 )
+DRAWS_METHODS = (
+    TestMethod(
+        "support",
+        lambda analysis: (support_finding(analysis.support),),
+        (Quantity("support", copying.IMAGES, HIGHER),),
+        20,
+    ),
+)
+"""The tests of a generator's draws."""

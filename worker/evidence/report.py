@@ -14,7 +14,7 @@ from scorer.findings.finding import Finding, with_interval_coverage
 from scorer.metrics.sample_quality.frechet import Statistics
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.details import build_details, build_evidence_columns
-from worker.evidence.methods import SHARED_PASSES, TEST_METHODS, TestMethod
+from worker.evidence.methods import DRAWS_METHODS, SHARED_PASSES, TEST_METHODS, TestMethod
 from worker.evidence.reference import NotComputable, ProgressCallback, ReferenceAnalysis, few_images_not_computable
 
 
@@ -23,7 +23,7 @@ class EvidenceReport:
     """All findings of the tests on an entry, as JSON."""
 
     findings: list[dict[str, Any]]
-    """In the order of :data:`worker.evidence.methods.TEST_METHODS`: test, name, value, unit, direction, sentence,
+    """In the order of :mod:`worker.evidence.methods`: test, name, value, unit, direction, sentence,
     standard_error, p_value, error_kind, interval_coverage."""
     details: dict[str, Any]
     """Examples; see :func:`worker.evidence.details.build_details`."""
@@ -51,7 +51,7 @@ def compute_evidence(
     ``Invalid``. ``progress`` receives the finished share, rising to 1.0.
     """
     analysis = Analysis(entry, reference, statistics, seed=seed, authors=authors)
-    steps = (*SHARED_PASSES, *TEST_METHODS)
+    steps = (*SHARED_PASSES, *TEST_METHODS, *(DRAWS_METHODS if entry.draws else ()))
     total = sum(step.weight for step in steps)
     done = 0.0
     findings = []

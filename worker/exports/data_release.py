@@ -28,13 +28,13 @@ from scorer.extractors import ProgressCallback
 from scorer.import_export import data_release
 from scorer.import_export.croissant import build_croissant
 from scorer.import_export.data_card import CardNumbers, build_manifest, render_data_card
-from scorer.import_export.data_release import BUNDLE, CARD, CROISSANT, IMAGES_IN, MANIFEST, blob_key
+from scorer.import_export.data_release import BUNDLE, CARD, CROISSANT, GENERATORS_IN, IMAGES_IN, MANIFEST, blob_key
 from scorer.import_export.release_columns import TABLES
 from scorer.import_export.release_tables import Pseudonyms, TableRow, table_rows
 from scorer.jobs import leases
 from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import TRACK_KINDS, TrackKind
-from scorer.submissions.files import StoredZip, stored_zip
+from scorer.submissions.files import StoredZip
 from worker.exports.parquet import ROW_GROUP_SIZE, WRITER, write_table
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
@@ -103,17 +103,18 @@ def make_release(context: WorkerContext, claim: leases.Claim, heartbeat: Heartbe
                 session, context, release, folder=folder, progress=lambda share: heartbeat("tables", share)
             )
         stored, missing = _store_images(context, release, contents, heartbeat=heartbeat)
+        generators = _store_generators(context, release, contents, heartbeat=heartbeat)
         files = []
         for done, table in enumerate(TABLES):
             heartbeat("storing", done / len(TABLES))
             files.append(_store_file(context, release, folder / f"{table}.parquet", rows=contents.counts.rows[table]))
-        figures = _figures(release, contents, len(stored), missing=missing)
+        figures = _figures(release, contents, len(stored), missing=missing, generators=len(generators))
         files.append(
             _store_file(
                 context, release, _put(folder / CARD, render_data_card(contents.state.competition, figures).encode())
             )
         )
-        files += stored
+        files += stored + generators
         metadata = _to_json(build_croissant(contents.state.competition, files))
         files.append(_store_file(context, release, _put(folder / CROISSANT, metadata)))
         body = _to_json(build_manifest(contents.state.competition, figures, files))
@@ -176,9 +177,9 @@ def _store_images(
         description = f"{blob_key(release.id, name)}{DESCRIPTION_SUFFIX}"
         if context.blobs.exists(description):
             files.append(json.loads(context.blobs.read(description)))
-        elif entry.blob_key and context.blobs.exists(entry.blob_key):
+        elif (stored := decoded_images.find_images(context, entry)) is not None:
             files.append(
-                _store_repacked(context, release, entry, spec=contents.state.image_spec, name=name, progress=progress)
+                _store_repacked(context, release, stored, spec=contents.state.image_spec, name=name, progress=progress)
             )
             context.blobs.write(description, json.dumps(files[-1]).encode())
             if context.now() >= turn_ends:
@@ -189,14 +190,14 @@ def _store_images(
 def _store_repacked(
     context: WorkerContext,
     release: Release,
-    entry: Submission,
+    stored: StoredZip,
     *,
     spec: ImageSpec,
     name: str,
     progress: Callable[[], None],
 ) -> dict[str, Any]:
     with TemporaryDirectory(prefix="images-", dir=context.scratch) as folder:
-        packed = repack_images(context, stored_zip(entry), spec, folder=Path(folder), progress=progress)
+        packed = repack_images(context, stored, spec, folder=Path(folder), progress=progress)
         return _store_file(context, release, packed, rows=spec.count, name=name)
 
 
@@ -212,7 +213,28 @@ def repack_images(
     return packed
 
 
-def _figures(release: Release, contents: ReleaseContents, with_images: int, *, missing: int) -> CardNumbers:
+def _store_generators(
+    context: WorkerContext, release: Release, contents: ReleaseContents, *, heartbeat: Heartbeat
+) -> list[dict[str, Any]]:
+    """Store the generators of the entries, as uploaded, if the competition releases them."""
+    competition = contents.state.competition
+    if competition.entries == "images" or not competition.draws.get("release"):
+        return []
+    names = Pseudonyms(release.key)
+    files = []
+    with TemporaryDirectory(prefix="generators-", dir=context.scratch) as folder:
+        for entry in contents.entries:
+            heartbeat("storing", 0.0)
+            if entry.blob_key is not None and context.blobs.exists(entry.blob_key):
+                path = _put(Path(folder) / "generator.onnx", context.blobs.read(entry.blob_key))
+                name = f"{GENERATORS_IN}{names.of('submission', entry.ref)}.onnx"
+                files.append(_store_file(context, release, path, name=name))
+    return sorted(files, key=lambda file: file["name"])
+
+
+def _figures(
+    release: Release, contents: ReleaseContents, with_images: int, *, missing: int, generators: int
+) -> CardNumbers:
     counts = contents.counts
     tracks = contents.state.tracks
     return CardNumbers(
@@ -225,6 +247,7 @@ def _figures(release: Release, contents: ReleaseContents, with_images: int, *, m
         images=release.images,
         entries_with_images=with_images,
         entries_without=missing,
+        generators=generators,
         writer=WRITER,
     )
 

@@ -18,7 +18,8 @@ from scorer.db.tables import RatingStudy, Submission
 from scorer.errors import Invalid
 from scorer.insights import human_ratings
 from scorer.jobs import leases
-from scorer.submissions.files import stored_zip
+from scorer.submissions.files import StoredZip
+from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
@@ -39,8 +40,8 @@ def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: H
         description = f"ratings/{study.id}/{entry.id}.json"
         if context.blobs.exists(description):
             items += json.loads(context.blobs.read(description))
-        elif entry.blob_key and context.blobs.exists(entry.blob_key):
-            made = _store_images(context, study, entry)
+        elif (stored := decoded_images.find_images(context, entry)) is not None:
+            made = _store_images(context, study, entry, stored=stored)
             context.blobs.write(description, json.dumps(made).encode())
             items += made
     if not items:
@@ -50,12 +51,14 @@ def make_rating_images(context: WorkerContext, claim: leases.Claim, heartbeat: H
     record_result(heartbeat, human_ratings.record_items, shuffled)
 
 
-def _store_images(context: WorkerContext, study: RatingStudy, entry: Submission) -> list[dict[str, Any]]:
+def _store_images(
+    context: WorkerContext, study: RatingStudy, entry: Submission, *, stored: StoredZip
+) -> list[dict[str, Any]]:
     """The items of one entry. Their pictures are stored in one blob, one after the other."""
     spec = ImageSpec(count=entry.competition.image_count, size=entry.competition.image_size)
     chosen = _choose_images(study, entry.ref, spec.count)
     wanted = sorted({index for _, indexes in chosen for index in indexes})
-    with context.blobs.open(stored_zip(entry).key) as file:
+    with context.blobs.open(stored.key) as file:
         images = dict(zip(wanted, read_images_at(file, list_images(file, spec), spec, indexes=wanted), strict=True))
     key = f"ratings/{study.id}/{entry.id}.bin"
     items = []

@@ -155,7 +155,7 @@ def _remove_zips(context: WorkerContext, take: Callable[[Session], list[str]], d
     killed, its blobs are removed as orphans.
     """
     removed, keys = 0, None
-    while keys is None or len(keys) == ZIP_BATCH:
+    while keys is None or len(keys) >= ZIP_BATCH:  # an entry may have several
         with context.transaction() as session:
             keys = take(session)
         context.blobs.delete_all(keys)

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -18,11 +19,13 @@ from scorer.archive.decoder_pool import choose_process_count
 from scorer.archive.reference_set import Allocate
 from scorer.blobs import Blobs
 from scorer.db.tables import Submission
-from scorer.errors import Unavailable
+from scorer.errors import Conflict, Unavailable
 from scorer.extractors import ProgressCallback
 from scorer.jobs import leases
-from scorer.submissions.files import StoredZip, stored_zip
+from scorer.lifecycle import TrackKind
+from scorer.submissions.files import StoredZip, image_zips
 from worker.runtime.context import WorkerContext
+from worker.runtime.heartbeat import StageProgress
 
 PIXELS = "pixels"
 LIFETIME_SECONDS = 24 * 3600
@@ -32,17 +35,33 @@ IN_USE_SECONDS = 60
 """Images used within this time are not removed: another process may be about to map them."""
 
 
-def build_pixels_path(scratch: Path, submission_id: str) -> Path:
-    return scratch / PIXELS / f"{submission_id}.npy"
+def build_pixels_path(scratch: Path, name: str) -> Path:
+    """The file with the decoded images of a :class:`StoredZip` of this name."""
+    return scratch / PIXELS / f"{name}.npy"
 
 
 def build_image_spec(submission: Submission) -> ImageSpec:
     return ImageSpec(count=submission.competition.image_count, size=submission.competition.image_size)
 
 
-def image_names(context: WorkerContext, submission: Submission) -> Sequence[str]:
-    """The names of a submission's images, in canonical order."""
-    with context.blobs.open(stored_zip(submission).key) as file:
+def load_image_zips(context: WorkerContext, submission: Submission, kind: TrackKind) -> list[StoredZip]:
+    """See :func:`scorer.submissions.files.image_zips`."""
+    with context.sessions() as session:
+        return image_zips(session, submission, kind)
+
+
+def find_images(context: WorkerContext, submission: Submission) -> StoredZip | None:
+    """The zip of a submission's images, or of its first public draw; None if it is not stored."""
+    try:
+        stored = load_image_zips(context, submission, "public")[0]
+    except Conflict:
+        return None
+    return stored if context.blobs.exists(stored.key) else None
+
+
+def image_names(context: WorkerContext, submission: Submission, kind: TrackKind = "public") -> Sequence[str]:
+    """The names of a submission's images, or of those in the first draw, in canonical order."""
+    with context.blobs.open(load_image_zips(context, submission, kind)[0].key) as file:
         return list_images(file, build_image_spec(submission)).names
 
 
@@ -100,26 +119,43 @@ def arrays_in(folder: Path) -> Allocate:
     return lambda shape, dtype: new_array(folder / f"{uuid4().hex}.npy", shape, dtype)
 
 
-def decode_submission(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> PixelHashes:
-    """Check and decode a submission into the scratch folder; see :func:`decode`."""
-    spec = build_image_spec(submission)
+def decode_zip(
+    context: WorkerContext, stored: StoredZip, spec: ImageSpec, *, progress: ProgressCallback
+) -> PixelHashes:
+    """Check and decode a zip into the scratch folder; see :func:`decode`."""
     make_room(context, count_decoded_bytes(spec))
-    path = build_pixels_path(context.scratch, submission.id)
+    path = build_pixels_path(context.scratch, stored.name)
     processes = choose_process_count(context.settings.decoding_processes)
-    return decode(context.blobs, stored_zip(submission), spec, path=path, progress=progress, processes=processes)
+    return decode(context.blobs, stored, spec, path=path, progress=progress, processes=processes)
 
 
-def submission_images(context: WorkerContext, submission: Submission, progress: ProgressCallback) -> NDArray[np.uint8]:
-    """Memory-mapped; decoded again if another machine did the check, or another process has removed the images."""
-    path = build_pixels_path(context.scratch, submission.id)
+def submission_images(
+    context: WorkerContext, submission: Submission, progress: ProgressCallback, *, stored: StoredZip | None = None
+) -> NDArray[np.uint8]:
+    """The images of a zip of the submission; default: the first one of the public track.
+
+    Memory-mapped; decoded again if another machine did the check, or another process has removed the images.
+    """
+    stored = stored or load_image_zips(context, submission, "public")[0]
+    path = build_pixels_path(context.scratch, stored.name)
     images: NDArray[np.uint8]
     try:
         os.utime(path)
         images = np.load(path, mmap_mode="r")
     except FileNotFoundError:
-        decode_submission(context, submission, progress)
+        decode_zip(context, stored, build_image_spec(submission), progress=progress)
         images = np.load(path, mmap_mode="r")
     return images
+
+
+def load_draws(
+    context: WorkerContext, submission: Submission, kind: TrackKind, *, progress: StageProgress
+) -> list[NDArray[np.uint8]]:
+    """The images of a submission's zip, or of each draw on a track; see :func:`submission_images`."""
+    return [
+        submission_images(context, submission, partial(progress, "decoding"), stored=stored)
+        for stored in load_image_zips(context, submission, kind)
+    ]
 
 
 def remove_unneeded(context: WorkerContext, claim: leases.Claim) -> None:
@@ -129,7 +165,8 @@ def remove_unneeded(context: WorkerContext, claim: leases.Claim) -> None:
     with context.sessions() as session:
         finished = leases.is_finished(session, claim)
     if finished:
-        build_pixels_path(context.scratch, claim.submission_id).unlink(missing_ok=True)
+        for path in (context.scratch / PIXELS).glob(f"{claim.submission_id}*.npy"):
+            path.unlink(missing_ok=True)
 
 
 def count_decoded_bytes(spec: ImageSpec) -> int:

@@ -71,7 +71,7 @@ class Heartbeat:
         """Count the seconds of the stage that ends now."""
         now = time.monotonic()
         if self._stage is not None:
-            STAGE_SECONDS.labels(self.claim.queue.value, self._stage).observe(now - self._stage_began)
+            STAGE_SECONDS.labels(self.claim.queue.value, self._stage.partition(" ")[0]).observe(now - self._stage_began)
         self._stage_began = now
 
     @property

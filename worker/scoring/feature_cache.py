@@ -6,7 +6,7 @@ evidence, so a change of either also causes a new computation.
 
 import io
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.archive import PixelHashes, hash_pixels, mirror_images
-from scorer.db.tables import Submission
+from scorer.db.tables import Submission, Track
 from scorer.errors import NotFound
-from scorer.extractors import Extractor, Features, fingerprint
+from scorer.extractors import Features, fingerprint
 from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.metrics.copying.thumbnails import thumbnails_of
 from worker.runtime import decoded_images
@@ -39,10 +39,11 @@ FEATURES_LIFETIME = timedelta(days=7)
 
 
 class CachedFeatures(NamedTuple):
-    """Features, hashes and thumbnails of n images in canonical order."""
+    """Features, hashes and thumbnails of n images in canonical order: those of a zip, or of a generator's first draw on
+    a track."""
 
     features: Features
-    """(n, d)"""
+    """(draws * n, d), of all draws on the track."""
     hashes: PixelHashes
     """(n, 16), of the pixels."""
     mirrored_hashes: PixelHashes
@@ -52,7 +53,7 @@ class CachedFeatures(NamedTuple):
 
 
 def build_cached_features(images: NDArray[np.uint8], features: Features) -> CachedFeatures:
-    """The cached data of images (n, s, s, 3) uint8 with these features (n, d)."""
+    """The cached data of images (n, s, s, 3) uint8, with the features (draws * n, d) of all draws."""
     hashes, mirrored = hash_pixels(images), hash_pixels(mirror_images(images))
     return CachedFeatures(features, hashes, mirrored, thumbnails_of(images))
 
@@ -69,34 +70,31 @@ def store_features(
     *,
     identity: str,
     images: NDArray[Any],
-    features: Features,
+    features: Sequence[Features],
 ) -> None:
-    """A later measurement with the same extractor (``name@version``) overwrites the features."""
+    """Store the features of each draw, and what else is cached of the ``images`` of the first one. A later measurement
+    with the same extractor (``name@version``) overwrites them."""
     buffer = io.BytesIO()
-    np.savez(buffer, **build_cached_features(images, features)._asdict())
+    np.savez(buffer, **build_cached_features(images, np.concatenate(features))._asdict())
     context.blobs.write(_key(context, submission, track_id, identity=identity), buffer.getvalue())
 
 
 def load_features(
-    context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str, progress: StageProgress
+    context: WorkerContext, submission: Submission, track: Track, *, identity: str, progress: StageProgress
 ) -> CachedFeatures:
     """An entry's features on a track, from the cache or computed again with the extractor ``name@version``."""
     try:
-        content = context.blobs.read(_key(context, submission, track_id, identity=identity))
+        content = context.blobs.read(_key(context, submission, track.id, identity=identity))
     except NotFound:
         log.info("the features of %s have been removed and are computed again", submission.id)
-        return _compute_again(context, submission, context.extractor(identity), progress=progress)
+        draws = decoded_images.load_draws(context, submission, track.images_of, progress=progress)
+        extractor = context.extractor(identity)
+        features = [
+            extractor.features(images, progress=lambda fraction: progress("features", fraction)) for images in draws
+        ]
+        return build_cached_features(draws[0], np.concatenate(features))
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return CachedFeatures(*(arrays[name] for name in CachedFeatures._fields))
-
-
-def _compute_again(
-    context: WorkerContext, submission: Submission, extractor: Extractor, *, progress: StageProgress
-) -> CachedFeatures:
-    images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
-    return build_cached_features(
-        images, extractor.features(images, progress=lambda fraction: progress("features", fraction))
-    )
 
 
 def delete_features(context: WorkerContext, submission: Submission, track_id: int | None, *, identity: str) -> None:

@@ -6,7 +6,7 @@ contains that of the extractor, and the versions of the libraries that do the ot
 
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -65,12 +65,29 @@ class PreparedReference:
 
 @dataclass(frozen=True, eq=False)
 class RawMeasurement:
-    """The measured numbers of one set of images against one reference."""
+    """The measured numbers of images against one reference."""
 
     features: Features
+    """Of all images, or of those in the first draw."""
     fid: float
     nearest: Nearest
+    """Of all images, in the order of the draws."""
     seconds: dict[str, float]
+    fids: tuple[float, ...] = ()
+    """The Fréchet distance of each draw; ``fid`` is their mean."""
+
+    @property
+    def fid_spread(self) -> float | None:
+        """The standard deviation of the Fréchet distance over draws; None for one draw."""
+        return float(np.std(self.fids, ddof=1)) if len(self.fids) > 1 else None
+
+    def draws(self) -> list[dict[str, float]]:
+        """The Fréchet and memorization distance of each draw."""
+        parts = np.split(self.nearest.distance, len(self.fids))
+        return [
+            {"fid": fid, "memorization_distance": float(part.mean())}
+            for fid, part in zip(self.fids, parts, strict=True)
+        ]
 
     def histogram(self) -> dict[str, Any]:
         """Counts of the per-image distances in equal bins from 0."""
@@ -99,6 +116,17 @@ def measure(
         fid = frechet_distance(statistics_of(features), reference.statistics)
     progress("frechet", 1.0)
     return RawMeasurement(features, fid, neighbours, seconds)
+
+
+def combine(draws: Sequence[RawMeasurement]) -> RawMeasurement:
+    """The means over draws of equally many images."""
+    fids = tuple(draw.fid for draw in draws)
+    nearest = Nearest(
+        np.concatenate([draw.nearest.distance for draw in draws]),
+        np.concatenate([draw.nearest.index for draw in draws]),
+    )
+    seconds = {stage: round(sum(draw.seconds[stage] for draw in draws), 3) for stage in draws[0].seconds}
+    return RawMeasurement(draws[0].features, float(np.mean(fids)), nearest, seconds, fids)
 
 
 @contextmanager

@@ -1,15 +1,16 @@
-"""Rescoring: measures a recorded submission again on this machine, from its stored zip.
+"""Rescoring: measures a recorded submission again on this machine, from its stored zip, or from its stored draws, which
+are drawn again for a comparison.
 
 Nothing is written to the database.
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +20,22 @@ from threadpoolctl import threadpool_limits
 from scorer.archive.decoder_pool import choose_process_count
 from scorer.blobs import DamagedBlob
 from scorer.db import competitions
+from scorer.db.submissions import draws as rows
 from scorer.db.submissions import submissions
 from scorer.db.tables import Measurement, Submission
 from scorer.errors import Conflict, Invalid, NotFound, Unavailable
 from scorer.extractors import Extractor, ExtractorOptions, load
+from scorer.generators.onnx_files import ValueRange
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.memorization import Nearest
-from scorer.submissions.files import stored_zip
+from scorer.submissions import draws
+from scorer.submissions.files import StoredZip, draw_name, image_zips, stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, build_extractor_options
 from worker.runtime.heartbeat import StageProgress
-from worker.scoring.measure import SCORER_VERSION, environment, measure
+from worker.scoring.generators import read_generator
+from worker.scoring.measure import SCORER_VERSION, combine, environment, measure
+from worker.scoring.redraw import DrawnGenerator, RecordedDraw, RepeatedDraw, describe_machine, redraw
 from worker.scoring.reference_features import load_prepared
 from worker.scoring.verify import MeasuredScores, MeasurementComparison, compare_scores, provenance_differences
 
@@ -45,23 +51,32 @@ class RecordedMeasurement:
     row: Measurement
     artifact_key: str
     signed: bool
+    zips: tuple[StoredZip, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class RepeatedMeasurement:
-    """A repeated measurement. ``comparison`` is None unless requested."""
+    """A repeated measurement. ``comparison`` is None and ``draws`` is empty unless requested."""
 
     recorded: RecordedMeasurement
     scores: MeasuredScores
     standard_error: float | None
     differences: tuple[str, ...]
     comparison: MeasurementComparison | None
+    draws: tuple[RepeatedDraw, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """Whether everything that was compared is equal."""
+        comparisons = [draw.comparison for draw in self.draws]
+        return all(each is None or each.equal for each in (self.comparison, *comparisons))
 
 
 def rescore(
     context: WorkerContext, submission_id: str, *, verify: bool, progress: StageProgress
 ) -> list[RepeatedMeasurement]:
-    """Repeat every measurement of a submission according to its provenance, and compare if ``verify``.
+    """Repeat every measurement of a submission according to its provenance. With ``verify``, compare, and draw the
+    images of a generator again.
 
     Raises ``NotFound`` (``no-submission``, ``blob-missing``), ``Conflict`` (``not-measured``, ``imported``,
     ``other-zip``: the stored zip is not the uploaded one) and ``Unavailable`` if this machine cannot repeat a
@@ -70,25 +85,87 @@ def rescore(
     with context.sessions() as session:
         submission, measurements = find_recorded_submission(session, submission_id)
     with TemporaryDirectory(prefix="kennel-rescore-") as folder:
-        path = Path(folder) / "images.npy"
-        try:
-            decoded_images.decode(
-                context.blobs,
-                stored_zip(submission),
-                decoded_images.build_image_spec(submission),
-                path=path,
-                progress=partial(progress, "decoding"),
-                processes=choose_process_count(context.settings.decoding_processes),
+        decoded: dict[str, NDArray[np.uint8]] = {}
+        for stored in {stored for measurement in measurements for stored in measurement.zips}:
+            decoded[stored.name] = _decode(context, submission, stored, folder=Path(folder), progress=progress)
+        repeated = [
+            _repeat_measurement(
+                context,
+                measurement,
+                [decoded[stored.name] for stored in measurement.zips],
+                progress=progress,
+                verify=verify,
             )
-        except DamagedBlob as error:
-            raise Conflict(
-                "other-zip", f"The stored zip of {submission.id} is not the uploaded one. {error}"
-            ) from error
-        images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
-        return [
-            _repeat_measurement(context, measurement, images, progress=progress, verify=verify)
             for measurement in measurements
         ]
+        if not verify or submission.competition.entries == "images":
+            return repeated
+        return [
+            replace(one, draws=_redraw(context, submission, one.recorded.track, decoded=decoded, progress=progress))
+            for one in repeated
+        ]
+
+
+def _redraw(
+    context: WorkerContext,
+    submission: Submission,
+    kind: TrackKind,
+    *,
+    decoded: Mapping[str, NDArray[np.uint8]],
+    progress: StageProgress,
+) -> tuple[RepeatedDraw, ...]:
+    """Draw the images of a track again from the stored generator and the competition's secret."""
+    try:
+        content = read_generator(context, submission)
+    except DamagedBlob as error:
+        raise _other_file(submission, error) from error
+    with context.sessions() as session:
+        checked = rows.load_checked(session, submission.ref)
+        recorded = [
+            RecordedDraw(
+                track=kind,
+                number=draw.number,
+                digest=draws.load_digest(session, submission, kind, number=draw.number, key=context.settings.draw_key),
+                pixels_sha256=draw.provenance["pixels_sha256"],
+                machine=describe_machine(draw.provenance),
+            )
+            for draw in rows.load_draws(session, submission.ref, kind)
+        ]
+    spec, values = decoded_images.build_image_spec(submission), cast("ValueRange", checked.values)
+    generator = DrawnGenerator(content, draws.latent_of(checked), values, spec)
+    return tuple(
+        redraw(
+            generator,
+            draw,
+            partial(decoded.get, draw_name(submission, kind, draw.number)),
+            accept_weaker=context.settings.accept_weaker_sandbox,
+            progress=progress,
+        )
+        for draw in recorded
+    )
+
+
+def _other_file(submission: Submission, error: DamagedBlob) -> Conflict:
+    return Conflict("other-zip", f"The stored file of {submission.id} is not the uploaded one. {error}")
+
+
+def _decode(
+    context: WorkerContext, submission: Submission, stored: StoredZip, *, folder: Path, progress: StageProgress
+) -> NDArray[np.uint8]:
+    path = folder / f"{stored.name}.npy"
+    try:
+        decoded_images.decode(
+            context.blobs,
+            stored,
+            decoded_images.build_image_spec(submission),
+            path=path,
+            progress=partial(progress, "decoding"),
+            processes=choose_process_count(context.settings.decoding_processes),
+        )
+    except DamagedBlob as error:
+        raise _other_file(submission, error) from error
+    images: NDArray[np.uint8] = np.load(path, mmap_mode="r")
+    return images
 
 
 def find_recorded_submission(session: Session, submission_id: str) -> tuple[Submission, list[RecordedMeasurement]]:
@@ -106,15 +183,18 @@ def find_recorded_submission(session: Session, submission_id: str) -> tuple[Subm
         raise Conflict(
             "not-measured", f"{submission_id} has no measurement to repeat because it is {submission.status}."
         )
-    return submission, [_recorded_measurement(session, kind, row) for kind, row in measured]
+    return submission, [_recorded_measurement(session, submission, kind, row=row) for kind, row in measured]
 
 
-def _recorded_measurement(session: Session, kind: TrackKind, row: Measurement) -> RecordedMeasurement:
+def _recorded_measurement(
+    session: Session, submission: Submission, kind: TrackKind, *, row: Measurement
+) -> RecordedMeasurement:
     key = row.provenance.get("reference")
     preparation = competitions.preparation_by_key(session, str(key))
     if preparation is None or row.artifact_key is None:
         raise NotFound("no-reference", f"The reference of the {kind} measurement ({key}) does not exist.")
-    return RecordedMeasurement(kind, row, row.artifact_key, preparation.signed)
+    zips = tuple(image_zips(session, submission, kind))
+    return RecordedMeasurement(kind, row, row.artifact_key, preparation.signed, zips)
 
 
 def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> ExtractorOptions:
@@ -125,7 +205,7 @@ def options_from(provenance: Mapping[str, Any], base: ExtractorOptions) -> Extra
 def _repeat_measurement(
     context: WorkerContext,
     recorded: RecordedMeasurement,
-    images: NDArray[np.uint8],
+    images: Sequence[NDArray[np.uint8]],
     *,
     progress: StageProgress,
     verify: bool,
@@ -135,7 +215,7 @@ def _repeat_measurement(
     extractor = _load_extractor(context, recorded)
     reference = load_prepared(context, provenance["reference"], signed=recorded.signed)
     with threadpool_limits(limits=provenance.get("blas_threads"), user_api="blas"):
-        numbers = measure(images, extractor, reference, progress=progress)
+        numbers = combine([measure(drawn, extractor, reference, progress=progress) for drawn in images])
         now = extractor.provenance | environment() | {"scorer_version": SCORER_VERSION}
     scores = MeasuredScores(numbers.fid, numbers.nearest.mean, numbers.nearest)
     return RepeatedMeasurement(

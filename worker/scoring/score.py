@@ -16,6 +16,7 @@ from scorer.jobs import leases
 from scorer.jobs.leases import Claim
 from scorer.metrics.memorization import closest_pairs, nearest
 from scorer.submissions import outcomes
+from scorer.submissions.files import StoredZip
 from scorer.tuning import extractor_comparison
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
@@ -23,7 +24,7 @@ from worker.runtime.heartbeat import Heartbeat, StageProgress
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
 from worker.scoring import feature_cache
-from worker.scoring.measure import SCORER_VERSION, RawMeasurement, environment, measure
+from worker.scoring.measure import SCORER_VERSION, RawMeasurement, combine, environment, measure
 from worker.scoring.reference_features import (
     SetAddress,
     load_image_names,
@@ -42,7 +43,7 @@ def score_submission(context: WorkerContext, claim: leases.Claim, heartbeat: Hea
         preparation = session.get_one(Preparation, track.preparation_id)
         sets = load_set_addresses(session, preparation.reference_set_ids, preparation.image_size)
     images, measured, features = _measure(
-        context, claim, submission, preparation=preparation, sets=sets, progress=heartbeat
+        context, claim, submission, track=track, preparation=preparation, sets=sets, progress=heartbeat
     )
     feature_cache.store_features(
         context, submission, claim.job.track_id, identity=preparation.extractor, images=images, features=features
@@ -55,10 +56,13 @@ def rescore_submission(context: WorkerContext, claim: leases.Claim, heartbeat: H
     """The current score does not change. Raises ``Preempted`` when a public score waits."""
     with context.transaction() as session:
         submission = session.get_one(Submission, claim.job.submission_ref)
+        track = session.get_one(Track, claim.job.track_id)
         preparation = session.get_one(RescoringCampaign, claim.job.campaign_id).preparation
         sets = load_set_addresses(session, preparation.reference_set_ids, preparation.image_size)
     progress = preemptible(context, heartbeat)
-    _, measured, _ = _measure(context, claim, submission, preparation=preparation, sets=sets, progress=progress)
+    _, measured, _ = _measure(
+        context, claim, submission, track=track, preparation=preparation, sets=sets, progress=progress
+    )
     record_result(heartbeat, outcomes.record_rescored, measured)
 
 
@@ -67,22 +71,32 @@ def _measure(
     claim: leases.Claim,
     submission: Submission,
     *,
+    track: Track,
     preparation: Preparation,
     sets: list[SetAddress],
     progress: StageProgress,
-) -> tuple[NDArray[Any], outcomes.NewMeasurement, Features]:
-    """The images of a submission, their measurement against a preparation, and their features."""
+) -> tuple[NDArray[Any], outcomes.NewMeasurement, list[Features]]:
+    """The images of a submission's zip or first draw, its measurement against a preparation, and the features of each
+    draw."""
+    zips = decoded_images.load_image_zips(context, submission, track.images_of)
+
+    def decoded(stored: StoredZip) -> NDArray[np.uint8]:
+        return decoded_images.submission_images(context, submission, partial(progress, "decoding"), stored=stored)
+
     # before the extractor, which may have to wait for its turn to be loaded
     progress("decoding", 0.0)
-    images = decoded_images.submission_images(context, submission, lambda fraction: progress("decoding", fraction))
+    images = decoded(zips[0])
     extractor = context.extractor(preparation.extractor, public=claim.public)
     require_same_weights(extractor.provenance, preparation)
     reference = load_prepared(context, preparation.key, signed=preparation.signed)
-    numbers = measure(images, extractor, reference, progress=progress)
+    draws = [measure(decoded(stored), extractor, reference, progress=progress) for stored in zips]
+    numbers = combine(draws)
+    drawn = submission.competition.entries == "generator"
     progress("evidence", 0.0)
     # Everything needed to repeat the measurement (worker.scoring.rescore), and its duration.
     provenance = {
         "zip_sha256": submission.sha256,
+        "draws_sha256": [stored.sha256 for stored in zips] if drawn else None,
         "reference": preparation.key,
         "reference_images": preparation.count,
         "bottleneck": (preparation.provenance or {}).get("bottleneck"),
@@ -98,8 +112,10 @@ def _measure(
         histogram=numbers.histogram(),
         artifact_key=_store_distances(context, submission, claim, numbers=numbers),
         provenance=extractor.provenance | environment() | provenance,
+        fid_spread=numbers.fid_spread,
+        draws=numbers.draws() if drawn else None,
     )
-    return images, measured, numbers.features
+    return images, measured, [draw.features for draw in draws]
 
 
 def _closest_pairs(context: WorkerContext, numbers: RawMeasurement, sets: list[SetAddress]) -> list[dict[str, Any]]:

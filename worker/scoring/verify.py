@@ -1,13 +1,14 @@
-"""Comparison of a repeated measurement with the recorded one. Pure."""
+"""Comparison of a repeated measurement or draw with the recorded one. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
+from scorer.generators.drawing import MAX_DIFFERENT, Pixels, compare_draws
 from scorer.metrics.memorization import Nearest
 
 SCORE_TOLERANCE = 1e-6
@@ -59,6 +60,42 @@ class MeasurementComparison:
         if self.outcome is ComparisonOutcome.CLOSE:
             return f"equal within {self.relative:.1e} relative"
         return str(self.outcome)
+
+
+@dataclass(frozen=True)
+class DrawComparison:
+    """How a repeated draw compares with the recorded one. ``outcome`` is None if the pixels differ and the recorded
+    ones are not there; ``different`` is the share of values that differ by more than a grey level."""
+
+    outcome: ComparisonOutcome | None
+    different: float | None
+
+    @property
+    def equal(self) -> bool:
+        """Whether the two agree within the promised tolerance."""
+        return self.outcome in {ComparisonOutcome.IDENTICAL, ComparisonOutcome.CLOSE}
+
+    def __str__(self) -> str:
+        if self.different is None:
+            return "not equal, bit for bit; comparing within the tolerance needs the zip of this draw"
+        if self.outcome is ComparisonOutcome.IDENTICAL:
+            return str(self.outcome)
+        share = f"{100 * (1 - self.different):.3f} % of values"
+        if self.outcome is ComparisonOutcome.CLOSE:
+            return f"equal within one grey level in {share}"
+        return f"different: equal within one grey level in only {share}"
+
+
+def compare_drawings(drawn: Pixels, load_recorded: Callable[[], Pixels | None], *, same: bool) -> DrawComparison:
+    """Compare two drawings of the same images. ``same``: whether all pixels are equal."""
+    if same:
+        return DrawComparison(ComparisonOutcome.IDENTICAL, 0.0)
+    recorded = load_recorded()
+    if recorded is None:
+        return DrawComparison(None, None)
+    different = compare_draws(recorded, drawn)
+    outcome = ComparisonOutcome.CLOSE if different <= MAX_DIFFERENT else ComparisonOutcome.DIFFERENT
+    return DrawComparison(outcome, different)
 
 
 def compare_scores(recorded: MeasuredScores, repeated: MeasuredScores) -> MeasurementComparison:

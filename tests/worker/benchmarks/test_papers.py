@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.harness.isolation import ROOT
 from benchmarks.harness.results import read_results
+from benchmarks.papers.draw_coverage import BOUNDS, NUMBERS, build_row, share_held
 from benchmarks.papers.interval_coverage import (
     FULL as SIMULATIONS,
 )
@@ -22,12 +23,18 @@ from benchmarks.papers.interval_coverage import (
 from benchmarks.papers.interval_coverage import (
     measure as simulate,
 )
+from benchmarks.papers.picked_generators import QUICK as ATTACKS
+from benchmarks.papers.picked_generators import findings as attack_findings
+from benchmarks.papers.picked_generators import gain_of
+from benchmarks.papers.picked_generators import measure as attack
 from benchmarks.papers.picked_images import FULL as PICKED
 from benchmarks.papers.picked_images import GENERATORS, Size, picked
 from benchmarks.papers.recovery_experiment import FULL, QUICK, measure, tiles
 from benchmarks.papers.recovery_table import render_tables
+from benchmarks.papers.support_size import BY_LATENT, BY_ROW, HALF, Tables, honest_findings, table_draws, table_findings
 from scorer.findings.finding import INTERVALS_THAT_MISS, LOWER, SHARE, Finding, with_interval_coverage
 from scorer.metrics.sample_quality.frechet import frechet_distance, statistics_of
+from scorer.ranking.uncertainty import MeasuredScores
 from worker.evidence.methods import TEST_METHODS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -108,6 +115,56 @@ def test_the_pages_match_the_measurements() -> None:
     assert (min(lowered), max(lowered)) == (4, 11), "update docs/explanation/metrics.md and the uncertainty page"
 
 
+@pytest.mark.slow
+def test_the_attacks_run() -> None:
+    first, second = attack(ATTACKS)
+    for row in (first, second):
+        assert row["zip-picked"]["private"] < row["zip"]["private"]
+        assert row["last-bit"]["public"] < row["honest"]["public"]
+        assert row["last-bit"]["private"] == pytest.approx(row["honest"]["private"], rel=1e-3)
+        assert row["whitened"]["fault"] == "rows-depend"
+        assert row["last-bit"]["same"]
+        assert not row["reordered"]["same"]
+    assert first["honest"]["private"] != second["honest"]["private"]
+
+
+def test_the_stored_attacks_support_the_page() -> None:
+    for result in read_results("picked_generators"):
+        rows = result.measured
+        assert len(rows) >= 20
+        assert all(target.met for target in attack_findings(result).targets)
+        assert gain_of(rows, "zip-picked").share > 10 * gain_of(rows, "zip-picked").error
+        assert {row["whitened"]["fault"] for row in rows} == {"rows-depend"}
+        for entry in ("table-of-zip", "table-0.1", "table-0.3"):
+            assert sum(row[entry]["table"] for row in rows) >= 0.95 * len(rows)
+        for entry in ("honest", "last-bit", "reordered"):
+            assert not any(row[entry]["fault"] or row[entry]["table"] for row in rows)
+
+
+def test_intervals_of_draws_hold_as_the_standard_errors_say() -> None:
+    random = np.random.default_rng(1)
+    fid, distance = random.normal(20.0, 0.5, 2_000), random.normal(0.1, 0.001, 2_000)
+    errors = np.full(2_000, 0.5), np.full(2_000, 0.001)
+    for tau, penalised in ((0.0, 0), (0.2, 2_000)):
+        row = build_row(MeasuredScores(fid, errors[0], distance, errors[1], np.full(2_000, tau), 1e-15))
+        assert (row["penalised"], row["borderline"]) == (penalised, 0)
+        assert all(row[number]["held"] / 2_000 == pytest.approx(0.95, abs=0.015) for number in NUMBERS)
+    assert row["score"]["mean"] == pytest.approx(200.0, rel=0.01)
+
+
+def test_the_interval_of_one_draw_holds() -> None:
+    (result,) = read_results("draw_coverage")
+    drawn = result.measured
+    assert len(drawn["generators"]) * drawn["draws"] >= 1_000
+    assert drawn["images"] >= 20 * drawn["features"]
+    assert sum(row["penalised"] for row in drawn["generators"].values()) >= 200
+    for number in NUMBERS:
+        assert BOUNDS[0] <= share_held(drawn, number) <= BOUNDS[1]
+    shares = [f"{100 * share_held(drawn, number):.1f} %" for number in NUMBERS]
+    page = " ".join((ROOT / "docs" / "explanation" / "metrics.md").read_text().split())
+    assert f"{shares[0]} for FID, {shares[1]} for s and {shares[2]} for the score" in page
+
+
 BY_PVALUE = {"z_u", "copied_cells", "ndb_over", "ndb_under", "hash_copies", "membership_tpr"}
 """Quantities with a p-value and no standard error."""
 
@@ -160,3 +217,18 @@ def test_a_thousand_simulations_match_the_stored_results() -> None:
     assert found.keys() == stored().keys()
     for name, row in found.items():
         assert row["held"] == pytest.approx(stored()[name]["held"], abs=3), name
+
+
+@pytest.mark.parametrize(("addressed", "size"), [(BY_LATENT, 50), (BY_ROW, 33), (HALF, 200)])
+def test_tables_have_the_support_of_their_pairs(addressed: str, size: float) -> None:
+    pool = np.zeros((150, 32, 32, 3), np.uint8)
+    drawn = table_draws(pool, Tables(50, 100), 0, addressed=addressed, alteration="mirroring")
+    assert drawn.size == pytest.approx(size)
+    assert sum(map(len, drawn.draws)) == 100
+    assert len(drawn.draws) == (4 if addressed == BY_ROW else 1)
+
+
+@pytest.mark.parametrize("part", ["256", "1000", "4000", "10000", "honest"])
+def test_tables_are_flagged_and_honest_generators_are_not(part: str) -> None:
+    (result,) = read_results(f"support_size_{part}")
+    assert all(target.met for target in (honest_findings if part == "honest" else table_findings)(result).targets)

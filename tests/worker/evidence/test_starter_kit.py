@@ -48,9 +48,9 @@ def test_the_default_shows_no_sign(
     train, held_out = parts.train.images[:photographs], parts.held_out.images[:photographs]
     references = written(tmp_path / "train.zip", train)
     model = baseline.MODELS[next(iter(baseline.MODELS))]
-    sample = model(baseline.read_images(references, train.shape[1], len(train)), np.random.default_rng(0), 0.0)
+    made = model(baseline.read_images(references, train.shape[1], len(train)), np.random.default_rng(0), 0.0)
     entry = tmp_path / "entry.zip"
-    baseline.write_entry(entry, sample, images)
+    baseline.write_entry(entry, made.sample, images)
     report = score_files(
         entry,
         references,

@@ -85,7 +85,7 @@ def test_images_removed_by_another_process_are_decoded_again(service: Service, m
 def picture(count: int, size: int, seed: int = 0) -> np.ndarray:
     """The sprite sheet of this many noise images."""
     return np.asarray(
-        Image.open(io.BytesIO(build_sprite_sheet(noise_images(1, count, size), np.random.default_rng(seed))))
+        Image.open(io.BytesIO(build_sprite_sheet([noise_images(1, count, size)], np.random.default_rng(seed))))
     )
 
 

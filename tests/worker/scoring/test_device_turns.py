@@ -224,8 +224,8 @@ def write(what):
 def read():
     return [line.split() for line in record.read_text().splitlines()] if record.exists() else []
 
-def images(*arguments):
-    decoded = images_of(*arguments)
+def images(*arguments, **options):
+    decoded = images_of(*arguments, **options)
     write("decoded")
     return decoded
 

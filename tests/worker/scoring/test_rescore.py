@@ -331,7 +331,7 @@ def test_the_command_finds_the_service_from_the_environment(
     service.context.blobs.write(stored_zip(load_submission(service, entry)).key, b"another")
     status, out, err = run(monkeypatch, capsys, "rescore", entry)
     assert (status, out) == (1, "")
-    assert err.startswith(f"The stored zip of {entry} is not the uploaded one")
+    assert err.startswith(f"The stored file of {entry} is not the uploaded one")
 
 
 def test_a_service_that_does_not_run_is_one_sentence(

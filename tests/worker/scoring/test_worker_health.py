@@ -155,9 +155,9 @@ def test_a_job_that_fails_everywhere_fails(
     begin = decoded_images.submission_images
     current: list[int] = []
 
-    def remember(context: WorkerContext, submission: Any, progress: Any) -> Any:
+    def remember(context: WorkerContext, submission: Any, progress: Any, **options: Any) -> Any:
         current[:] = [submission.ref]
-        return begin(context, submission, progress)
+        return begin(context, submission, progress, **options)
 
     def fail_one(*args: Any, **options: Any) -> Any:
         return broken() if current == [poison] else measure(*args, **options)
