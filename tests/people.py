@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from pydantic import SecretStr
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -15,6 +16,7 @@ ROLES = {
     "bob": "participant",
     "eve": "participant",
 }
+DRAW_KEY = SecretStr("a long random text")
 TOKENS = {handle: f"secret-of-{handle}" for handle in ROLES}
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from api.http.dependencies import ActingSignedIn, ActingVisitor, AppResponseCache, CurrentViewer
+from api.http.dependencies import ActingSignedIn, ActingVisitor, AppResponseCache, AppSettings, CurrentViewer
 from api.http.etags import compute_etag, is_known
 from api.http.forms import FormFields, text
 from api.http.request_charges import charge_past_board
@@ -15,15 +15,21 @@ from api.rendering import templates
 from api.rendering.quota import describe_quota
 from scorer.accounts import roles
 from scorer.acting import Acting
-from scorer.competitions import allowlist, competition_roles, competition_state, rules
+from scorer.competitions import allowlist, competition_roles, competition_state, draw_secrets, rules
 from scorer.competitions.competition_state import CompetitionState, takes_late
 from scorer.db.tables import Account
+from scorer.generators.limits import DEFAULT_LIMITS
+from scorer.generators.onnx_files import SUPPORTED_OPERATORS, export_command
 from scorer.leaderboard import board_access, standings
 from scorer.lifecycle import Phase
+from scorer.submissions import intake
 from scorer.teams import quotas
+from scorer.teams.storage import build_upload_limits
 
 router = Router(include_in_schema=False)
 LISTED_COMPETITIONS = 20
+GENERATORS = {"limits": DEFAULT_LIMITS, "operators": SUPPORTED_OPERATORS, "export": export_command(64)}
+"""What the page of a competition of generators says about them."""
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
@@ -51,13 +57,20 @@ def show_leaderboard(
     acting: ActingVisitor,
     viewer: CurrentViewer,
     cache: AppResponseCache,
+    settings: AppSettings,
     query: Annotated[BoardQuery, Query()],
 ) -> Response:
     if query.as_of is not None:
         charge_past_board(request, acting.actor)
     board_access.require_past(query.as_of, acting.now)
     for state in standings.states_to_show(acting, slug):
-        values = _entry_values(acting, state)
+        secrets = draw_secrets.load_shown(acting.session, [state], settings.draw_key)
+        limit = intake.upload_limit(state, build_upload_limits(settings))
+        values = {
+            **_entry_values(acting, state),
+            "draw_secrets": secrets.get(state.competition.id),
+            "max_bytes": min(limit, DEFAULT_LIMITS.file_bytes),
+        }
         track = query.choose_track(state)
         parts = etag_parts(acting.session, state, track, viewer=viewer, now=acting.now)
         listed = [file.id for file in state.files], [announcement.id for announcement in state.announcements]
@@ -68,7 +81,7 @@ def show_leaderboard(
             return templates.cached_page(body, etag)
 
     def render() -> bytes:
-        shown = {**values, **board_values(acting, state, query)}
+        shown = {**values, **GENERATORS, **board_values(acting, state, query)}
         return bytes(templates.render_page("competitions/show.html", viewer=viewer, now=acting.now, **shown).body)
 
     return templates.page_from_cache(acting.session, cache, etag, viewer=viewer, make=render)

@@ -44,6 +44,7 @@ from scorer.competitions import (
     allowlist,
     appeal_windows,
     competition_state,
+    draw_secrets,
     preparations,
     reference_sets,
     rules,
@@ -56,20 +57,24 @@ from scorer.competitions.spec import CompetitionChanges, CompetitionSpec
 from scorer.db import tuning
 from scorer.db.tables import Account, ReferenceSet, Threshold
 from scorer.lifecycle import JobState, TrackKind
+from scorer.settings import Settings
 
 router = ApiRouter(prefix="/competitions", tags=["competitions"])
 LIST_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 
 
 @router.post("", status_code=201)
-def create(body: CompetitionSpec, acting: ActingCompetitionCreator) -> CompetitionView:
+def create(body: CompetitionSpec, acting: ActingCompetitionCreator, settings: AppSettings) -> CompetitionView:
     """Create a competition with a public and a private track."""
-    setup.create(acting, body)
-    return _view(acting.session, competition_state.load_state(acting.session, body.slug, acting.now), acting.actor)
+    setup.create(acting, body, draw_key=settings.draw_key)
+    state = competition_state.load_state(acting.session, body.slug, acting.now)
+    return _view(acting, state, settings)
 
 
 @router.get("", response_model=CompetitionPage, responses=UNCHANGED)
-def index(request: Request, acting: ActingVisitor, cache: AppResponseCache, wanted: Paging) -> Response:
+def index(
+    request: Request, acting: ActingVisitor, cache: AppResponseCache, settings: AppSettings, wanted: Paging
+) -> Response:
     """List the competitions, newest first. Only organizers and reviewers see drafts."""
     page = wanted.slice_all(competition_state.visible_competitions(acting))
 
@@ -77,7 +82,7 @@ def index(request: Request, acting: ActingVisitor, cache: AppResponseCache, want
         states = competition_state.load_states(
             acting.session, [competition.id for competition in page.rows], acting.now
         )
-        view = CompetitionPage(competitions=_views(acting.session, states, acting.actor), next_after=page.next_after)
+        view = CompetitionPage(competitions=_views(acting, states, settings), next_after=page.next_after)
         return view.model_dump_json().encode()
 
     if acting.actor is not None:
@@ -94,20 +99,19 @@ def index(request: Request, acting: ActingVisitor, cache: AppResponseCache, want
 
 
 @router.get("/{slug}")
-def show(slug: str, acting: ActingVisitor) -> CompetitionView:
+def show(slug: str, acting: ActingVisitor, settings: AppSettings) -> CompetitionView:
     """Get a competition."""
-    return _view(acting.session, competition_state.visible_state(acting, slug), acting.actor)
+    return _view(acting, competition_state.visible_state(acting, slug), settings)
 
 
 @router.patch("/{slug}")
-def change(slug: str, body: CompetitionChanges, acting: ActingOrganizer) -> CompetitionView:
+def change(slug: str, body: CompetitionChanges, acting: ActingOrganizer, settings: AppSettings) -> CompetitionView:
     """Change the given fields. In a draft, you can change all fields. Later, some are fixed: a request that changes
     them fails with 409 `fixed-by-now`, which names them. Participants and people who have accepted the rules are
     notified. Organizers only."""
-    setup.change(acting, slug, body)
-    return _view(
-        acting.session, competition_state.load_state(acting.session, body.slug or slug, acting.now), acting.actor
-    )
+    setup.change(acting, slug, body, draw_key=settings.draw_key)
+    state = competition_state.load_state(acting.session, body.slug or slug, acting.now)
+    return _view(acting, state, settings)
 
 
 @router.delete("/{slug}", status_code=204)
@@ -116,12 +120,16 @@ def delete_draft(slug: str, acting: ActingOrganizer) -> None:
     setup.delete_draft(acting, slug)
 
 
-def _view(session: Session, state: CompetitionState, account: Account | None) -> CompetitionView:
-    return _views(session, [state], account)[0]
+def _view(acting: Acting[Account | None], state: CompetitionState, settings: Settings) -> CompetitionView:
+    return _views(acting, [state], settings)[0]
 
 
-def _views(session: Session, states: Sequence[CompetitionState], account: Account | None) -> list[CompetitionView]:
+def _views(
+    acting: Acting[Account | None], states: Sequence[CompetitionState], settings: Settings
+) -> list[CompetitionView]:
+    session, account = acting.session, acting.actor
     rows = [state.competition for state in states]
+    shown_secrets = draw_secrets.load_shown(session, states, settings.draw_key)
     thresholds = tuning.newest_thresholds(session, [track.id for state in states for track in state.tracks.values()])
     accepted = None if account is None else rules.accepted_in(session, rows, account)
     invited = None if account is None else allowlist.may_enter(session, rows, account)
@@ -132,6 +140,7 @@ def _views(session: Session, states: Sequence[CompetitionState], account: Accoun
         fields = {
             "phase": state.phase,
             "tracks": _track_views(state, account, thresholds),
+            "draw_secrets": shown_secrets.get(competition.id, {}),
             "rebuttals_from": window.begins,
             "rebuttals_until": window.ends,
             "rules_sha256": rules.compute_rules_version(competition),

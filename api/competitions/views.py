@@ -8,8 +8,9 @@ from pydantic import BaseModel, Field, StringConstraints
 from api.http.views import Page, RecordView, Request
 from scorer.accounts.accounts import MAX_EMAIL_LENGTH
 from scorer.competitions.competition_roles import RoleName
-from scorer.competitions.spec import Prize
-from scorer.lifecycle import Phase, TrackKind
+from scorer.competitions.draw_secrets import Purpose
+from scorer.competitions.spec import DrawSpec, Prize
+from scorer.lifecycle import EntryKind, Phase, TrackKind
 
 
 class Acceptance(Request):
@@ -60,6 +61,15 @@ class TrackView(BaseModel):
     tau: float | None
 
 
+class DrawSecretView(RecordView):
+    """A secret that the latents of draws follow from."""
+
+    sha256: str = Field(description="The SHA-256 of the secret, published from the beginning.")
+    secret: str | None = Field(
+        description="The secret in hexadecimal digits. Null before the final board, and always for late entries."
+    )
+
+
 class CompetitionView(RecordView):
     """A competition. Only organizers see the private track until it is published."""
 
@@ -70,6 +80,8 @@ class CompetitionView(RecordView):
     rules_sha256: str | None = Field(description="The version of the rules; null if there are no rules.")
     rules_accepted: bool | None = Field(None, description="Whether you have accepted this version of the rules.")
     phase: Phase
+    entries: EntryKind = Field(description="What teams submit: a zip of images, or a generator in an ONNX file.")
+    draws: DrawSpec
     image_count: int
     image_size: int
     opens_at: datetime | None
@@ -94,6 +106,10 @@ class CompetitionView(RecordView):
     medals: dict[str, int]
     score_decimals: int
     tracks: list[TrackView]
+    draw_secrets: dict[Purpose, DrawSecretView] = Field(
+        description="The secrets of a competition of generators: for public draws, for the final score's draws, and "
+        "for late entries. Empty in a competition of images."
+    )
     missing: list[str] | None = Field(
         None, description="Remaining tasks before submissions are accepted. For organizers only."
     )

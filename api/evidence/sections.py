@@ -1,6 +1,6 @@
 """The sections with evidence and the generator on an entry's page and its review page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -8,13 +8,14 @@ from sqlalchemy.orm import Session
 from api.evidence.generators.views import GeneratorView, generator_view
 from api.evidence.views import CellView, EvidenceView, MatchesView, evidence_view
 from api.rendering.charts.recovery_errors import RecoveryErrorsChart, build_recovery_errors_chart
+from scorer.accounts.roles import is_reviewer
 from scorer.acting import Acting
 from scorer.db.tables import Account, Submission
 from scorer.errors import KennelError, TooMany
 from scorer.evidence import generator_audits, generator_uploads
 from scorer.evidence.examples import NEAR_DUPLICATE_GROUPS, has_sign
 from scorer.findings.summary import gravity
-from scorer.generators.onnx_files import MAX_LATENT_DIMENSION
+from scorer.generators.onnx_files import MAX_CLASSES, MAX_LATENT_DIMENSION
 from scorer.lifecycle import TRACK_KINDS
 
 MAX_CELLS = 3
@@ -67,17 +68,20 @@ def _evidence_section(view: EvidenceView, *, is_gravest: bool) -> EvidenceSectio
 
 @dataclass(frozen=True)
 class GeneratorSection:
-    """The generator upload, if there is one. ``not_yet_reason`` says why no other file is accepted yet, if none is."""
+    """The generator to audit, if there is one. ``not_yet_reason`` says why no other file is accepted yet, if none is.
+    ``may_audit``: whether this person may start the audit of an entry that is a generator."""
 
     upload: GeneratorView | None
     errors: RecoveryErrorsChart | None
     may_upload: bool
     not_yet_reason: str | None
+    may_audit: bool
     max_dimensions: int = MAX_LATENT_DIMENSION
+    max_classes: int = MAX_CLASSES
 
     @property
     def is_shown(self) -> bool:
-        return self.upload is not None or self.may_upload or self.not_yet_reason is not None
+        return self.upload is not None or self.may_upload or self.may_audit or self.not_yet_reason is not None
 
 
 def build_generator_section(acting: Acting, submission: Submission) -> GeneratorSection:
@@ -85,14 +89,19 @@ def build_generator_section(acting: Acting, submission: Submission) -> Generator
     upload = None if status is None else generator_view(submission.id, status)
     result = upload.result if upload is not None else None
     errors = build_recovery_errors_chart(result.report) if result is not None else None
-    refused = _find_refusal(acting, submission)
+    refused = _find_refusal(lambda: generator_uploads.require_generator_change(acting, submission.id))
     not_yet_reason = refused.message if isinstance(refused, TooMany) else None
-    return GeneratorSection(upload, errors, refused is None, not_yet_reason)
+    may_audit = (
+        (upload is None or upload.state == "failed")
+        and is_reviewer(acting.actor, submission.competition_id)
+        and _find_refusal(lambda: generator_uploads.require_entry_audit(acting.session, submission)) is None
+    )
+    return GeneratorSection(upload, errors, refused is None, not_yet_reason, may_audit)
 
 
-def _find_refusal(acting: Acting, submission: Submission) -> KennelError | None:
+def _find_refusal(require: Callable[[], object]) -> KennelError | None:
     try:
-        generator_uploads.require_generator_change(acting, submission.id)
+        require()
     except KennelError as error:
         return error
     return None

@@ -22,11 +22,11 @@ FORM_MEDIA_TYPES = ("multipart/form-data", "application/x-www-form-urlencoded")
 
 
 def declared_bytes(request: Request) -> int | None:
-    """The request's Content-Length or None; ``Invalid`` for a form, because the body must be the zip itself."""
+    """The request's Content-Length or None; ``Invalid`` for a form, because the body must be the file itself."""
     if request.headers.get("content-type", "").split(";")[0].strip().lower() in FORM_MEDIA_TYPES:
         raise Invalid(
             "not-a-form",
-            "The body is a form. Send the zip itself as the body: curl -X POST -T entry.zip URL",
+            "The body is a form. Send the file itself as the body: curl -X POST -T FILE URL",
         )
     return content_length(request.scope)
 

@@ -37,7 +37,7 @@ from scorer.db.tables import Account, Release
 from scorer.errors import Invalid
 from scorer.identifiers import new_public_id
 from scorer.import_export import data_release, import_results, results_csv
-from scorer.import_export.data_release import IMAGES_IN, ReleaseImages, ReleaseStatus
+from scorer.import_export.data_release import GENERATORS_IN, IMAGES_IN, ReleaseImages, ReleaseStatus
 from scorer.import_export.import_results import ImportRequest, ImportResult
 from scorer.leaderboard import standings
 from scorer.lifecycle import JobState
@@ -99,6 +99,14 @@ def download_images(
 ) -> Response:
     """Download the images of a submission (`SUBMISSION.zip`), or a range of the file."""
     return _file(acting, slug, release_id, name=f"{IMAGES_IN}{name}", request=request, store=store)
+
+
+@router.get("/{release_id}/files/generators/{name}", response_class=Response, responses=FILE)
+def download_generator(
+    slug: str, release_id: str, name: str, request: Request, acting: ActingVisitor, store: BlobStore
+) -> Response:
+    """Download the generator of a submission (`SUBMISSION.onnx`), or a range of the file."""
+    return _file(acting, slug, release_id, name=f"{GENERATORS_IN}{name}", request=request, store=store)
 
 
 def _file(

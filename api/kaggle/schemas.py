@@ -37,7 +37,7 @@ class PageRequest(CompetitionRequest):
 
 class StartUploadRequest(CompetitionRequest):
     content_length: int = Field(0, ge=0, le=2**62)
-    file_name: str = "submission.zip"
+    file_name: str = ""
 
     @property
     def stored_name(self) -> str:

@@ -1,4 +1,4 @@
-"""A team's submissions and limits, and submitting a zip with the client's three requests: start the upload, send the
+"""A team's submissions and limits, and submitting a file with the client's three requests: start the upload, send the
 bytes, create the submission.
 """
 
@@ -56,7 +56,7 @@ from scorer.identifiers import hash_secret
 from scorer.leaderboard import submission_scores
 from scorer.leaderboard.submission_scores import JudgedMeasurement
 from scorer.lifecycle import PENDING, Phase, Status
-from scorer.submissions import access, upload_bytes
+from scorer.submissions import access, upload_bytes, uploads
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.upload_bytes import Appender
 from scorer.submissions.uploads import UploadRequest
@@ -237,7 +237,7 @@ async def create_submission(
     settings: AppSettings,
     account: Submitter,
 ) -> CreateSubmissionResponse:
-    """Create the submission, or return the faults of the zip. The same token gives the same submission."""
+    """Create the submission, or return the faults of the file. The same token gives the same submission."""
     for _ in range(MAX_POLLS):
         complete = await run_in_threadpool(_set_note, body, begin, account)
         upload = await finalise_upload(joins, begin, store, settings=settings, upload_id=complete.id)
@@ -245,7 +245,10 @@ async def create_submission(
             submission = upload.submission
             title = upload.competition.title
             url = f"{settings.public_url}/submissions/{submission.id}"
-            return CreateSubmissionResponse(message=f"Successfully submitted to {title}: {url}\n", ref=submission.ref)
+            message = f"Successfully submitted to {title}: {url}"
+            if uploads.is_repeated(upload):
+                message = f"This file is entry {submission.ref}, submitted on {submission.accepted_at:%Y-%m-%d}: {url}"
+            return CreateSubmissionResponse(message=f"{message}\n", ref=submission.ref)
         await anyio.sleep(POLL_SECONDS)
     raise Unavailable(
         "still-making", "Your submission is still being created. Check your list of submissions in a minute."

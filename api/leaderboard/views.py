@@ -23,6 +23,9 @@ class PlaceView(RecordView):
     team: str
     score: float
     fid: float
+    fid_spread: float | None = Field(
+        description="The standard deviation of `fid` over draws; null for a single draw, and for zips."
+    )
     memorization_distance: float
     penalised: bool
     entries: int
@@ -51,6 +54,7 @@ class BenchmarkView(RecordView):
     team: str
     score: float
     fid: float
+    fid_spread: float | None = Field(description="The same as in `entries`.")
     memorization_distance: float
     measured_by: str | None = Field(None, description="The same as in `entries`.")
     shown: dict[str, ShownValueView] = Field(description="The same as in `entries`.")
@@ -111,7 +115,8 @@ class BoardVersionsView(BaseModel):
 
 
 COLUMNS = (
-    "rank", "team", "score", "fid", "memorization_distance", "penalised", "entries", "last_entry_at", "measured_by"
+    "rank", "team", "score", "fid", "fid_spread", "memorization_distance", "penalised", "entries", "last_entry_at",
+    "measured_by",
 )  # fmt: skip
 FINAL_COLUMNS = (*COLUMNS, "public_rank", "shake_up", "medal", "prize")
 """The columns of the private board."""

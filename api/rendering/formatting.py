@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from scorer.competitions.competition_state import CompetitionState
 from scorer.findings import formatting
 from scorer.findings.finding import INTERVALS_THAT_MISS
-from scorer.findings.signs import SIGNS
+from scorer.findings.signs import SIGNS, SMALL_SUPPORT
 from scorer.lifecycle import STAGES as STAGES  # noqa: PLC0414 - for the templates
 from scorer.lifecycle import Phase
 from scorer.review import rulings
@@ -74,12 +74,19 @@ RECOVERY_NUMBERS = {
 """Names of the latent-recovery quantities that pages show as numbers."""
 FIRST_RECOVERY_FINDINGS = ("recovery_gap", "recovery_ks", "recovery_near_gap", "recovery_power")
 """The quantities with sentences that are visible without unfolding anything."""
+DISTRIBUTIONS = {
+    "normal": "standard normal",
+    "uniform": "uniform from -1 to 1",
+    "truncated-normal": "standard normal, truncated to -2 to 2",
+}
 FID_DECIMALS = 3
 DISTANCE_DECIMALS = 4
 MIN_P_VALUE = 0.0001
 """Pages show smaller p-values as below this value."""
-SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS)
-ALARMS = frozenset({"unpenalised-win", "copying", "copy", "same-zip", "shared-images", "recovered", *SIGNS_OF_COPYING})
+SIGNS_OF_COPYING = tuple(sign.name for sign in SIGNS if sign is not SMALL_SUPPORT)
+ALARMS = frozenset(
+    {"unpenalised-win", "copying", "copy", "same-zip", "shared-images", "recovered", *(sign.name for sign in SIGNS)}
+)
 """The reasons of flags that indicate copying; pages mark them."""
 
 

@@ -1,5 +1,5 @@
-"""Receives an entry's files into the blob store and deletes refused ones. A zip becomes a submission in the same
-request; code becomes the entry's attachment.
+"""Receives an entry's files into the blob store and deletes refused ones. A zip or generator becomes a submission in
+the same request; code becomes the entry's attachment.
 """
 
 import secrets
@@ -17,7 +17,6 @@ from api.http.received_blobs import find_unused_key, reads_limited, receive_blob
 from api.http.right_clock import require_right_clock
 from api.submissions.views import CodeView, code_view
 from scorer.acting import Acting
-from scorer.archive.limited_listing import require_images
 from scorer.blobs import Blobs, ReceivedBlob, require_bytes
 from scorer.competitions.competition_state import CompetitionState
 from scorer.db.tables import Account, Submission, Upload
@@ -25,6 +24,7 @@ from scorer.evidence import code_uploads
 from scorer.identifiers import new_public_id
 from scorer.settings import Settings
 from scorer.submissions import intake, upload_bytes, uploads
+from scorer.submissions.files import entry_key
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.uploads import UploadRequest
 from scorer.teams import storage
@@ -109,8 +109,8 @@ async def finalise_upload(
 
 
 @dataclass(frozen=True)
-class ZipUpload:
-    """Submits a complete zip in a single request."""
+class EntryUpload:
+    """Submits a complete file in a single request."""
 
     begin: Transaction
     store: Blobs
@@ -126,10 +126,10 @@ class ZipUpload:
         declared: int | None,
         build_view: Callable[[Session, Submission], View],
     ) -> View:
-        """Stream a zip into the store and create a submission; ``build_view`` builds the response in the same
+        """Stream a file into the store and create a submission; ``build_view`` builds the response in the same
         transaction.
 
-        Errors are raised as early as possible, before or during the transfer. A refused zip is deleted.
+        Errors are raised as early as possible, before or during the transfer. A refused file is deleted.
         """
         begun = utc_now()
         new_id = new_public_id()
@@ -148,7 +148,7 @@ class ZipUpload:
 
         def accept(received: ReceivedBlob, complete: datetime) -> tuple[View, str | None]:
             with self.store.open(received.key) as file:
-                ignored = require_images(file, state.image_spec, limited=reads_limited(self.settings))
+                ignored = intake.require_file(file, state.competition, entry, limited=reads_limited(self.settings))
             with self.begin() as session:
                 submission = intake.accept(
                     Acting(session, account, complete),
@@ -161,4 +161,5 @@ class ZipUpload:
                 )
                 return build_view(session, submission), find_unused_key(received, submission.blob_key)
 
-        return await receive_blob(self.store, f"submissions/{new_id}.zip", chunks, limit=limit, accept=accept)
+        key = entry_key(state.competition, new_id)
+        return await receive_blob(self.store, key, chunks, limit=limit, accept=accept)

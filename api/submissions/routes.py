@@ -1,11 +1,11 @@
-"""Submissions: submitting a zip, and listing, reading and cancelling submissions."""
+"""Submissions: submitting a file, and listing, reading and cancelling submissions."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
@@ -24,15 +24,17 @@ from api.http.dependencies import (
     utc_now,
 )
 from api.http.etags import compute_etag, picture_response
+from api.http.latents import declared_latent
 from api.http.paging import Paging
-from api.http.ranges import read_chunks
+from api.http.ranges import BlobPart, Content, range_response, read_chunks
 from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
 from api.http.routing import ApiRouter
 from api.http.security_headers import INERT_HEADERS
 from api.http.server_sent_events import EventHub, StatusUpdate
-from api.openapi.files import PICTURE, file_answer, file_body
-from api.submissions.file_uploads import CODE_MEDIA_TYPES, ZipUpload, store_code
+from api.openapi.files import FILE, PICTURE, file_answer, file_body
+from api.submissions.file_uploads import CODE_MEDIA_TYPES, EntryUpload, store_code
+from api.submissions.uploads.views import DEFAULT_NAME
 from api.submissions.views import (
     AcceptedView,
     CodeRequestView,
@@ -46,10 +48,12 @@ from api.submissions.views import (
     submission_views,
 )
 from scorer.competitions.competition_state import visible_state
+from scorer.competitions.spec import MAX_DRAWS
 from scorer.db.session import use_one_snapshot
 from scorer.db.tables import Account
 from scorer.evidence import code_uploads
-from scorer.lifecycle import CANCELLABLE, STAGES
+from scorer.generators.onnx_files import DeclaredLatent
+from scorer.lifecycle import CANCELLABLE, STAGES, TrackKind
 from scorer.submissions import access, files, outcomes, progress
 from scorer.submissions.intake import NewSubmission
 from scorer.submissions.progress import StatusSnapshot
@@ -60,7 +64,7 @@ router = ApiRouter(tags=["submissions"])
 @router.post(
     "/competitions/{slug}/submissions",
     status_code=202,
-    openapi_extra=file_body("The zip of PNGs."),
+    openapi_extra=file_body("The zip of PNGs, or the ONNX file."),
 )
 async def submit(
     slug: str,
@@ -70,18 +74,21 @@ async def submit(
     store: BlobStore,
     settings: AppSettings,
     account: Submitter,
+    latent: Annotated[DeclaredLatent | None, Depends(declared_latent)],
     note: Annotated[str, Query(max_length=2000)] = "",
-    file_name: Annotated[str, Query(max_length=200)] = "submission.zip",
+    file_name: Annotated[str, Query(max_length=200, description=DEFAULT_NAME)] = "",
     benchmark: Annotated[
         str | None,
         Query(min_length=1, max_length=100, description="The name of a benchmark entry. For organizers only."),
     ] = None,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> AcceptedView:
-    """Submit a zip of PNGs. The request body is the zip itself. The request fails if the zip's directory has faults. A
-    worker then decodes every image, usually within seconds, and reports faults in the submission at `Location`."""
-    entry = NewSubmission(file_name, note, idempotency_key, benchmark)
-    view = await ZipUpload(begin, store, settings).submit(
+    """Submit a zip of PNGs, or an ONNX file in a competition of generators. The request body is the file itself. The
+    request fails if the zip's directory has faults, or if the generator has another format. A worker then checks the
+    rest, usually within seconds, and reports faults in the submission at `Location`. If your team has already submitted
+    the same generator, the response has that submission."""
+    entry = NewSubmission(file_name, note, idempotency_key, benchmark, latent=latent)
+    view = await EntryUpload(begin, store, settings).submit(
         slug,
         entry,
         account,
@@ -206,6 +213,33 @@ def sprite(
     reviewers and organizers."""
     key = files.sprite_key(access.find_with_rulings(session, submission_id, account)[0])
     return picture_response(request, compute_etag(key), lambda: store.read(key))
+
+
+@results.get("/submissions/{submission_id}/file", response_class=Response, responses=FILE)
+def download_file(submission_id: str, request: Request, acting: ActingReader, store: BlobStore) -> Response:
+    """Download a generator that was submitted as an entry. For its team, reviewers and organizers. The audit log
+    records who else than the team downloads it."""
+    submission, stored = files.load_generator_for_download(acting, submission_id)
+    parts = [BlobPart(stored.key, submission.bytes)]
+    content = Content(f"entry-{submission.ref}.onnx", parts, stored.sha256, submission.accepted_at)
+    return range_response(request, content, store)
+
+
+@results.get("/submissions/{submission_id}/draws/{kind}/{number}", response_class=Response, responses=FILE)
+def download_draw(
+    submission_id: str,
+    kind: TrackKind,
+    number: Annotated[int, Path(ge=1, le=MAX_DRAWS, description="The number of the draw, from 1.")],
+    request: Request,
+    acting: ActingReader,
+    store: BlobStore,
+) -> Response:
+    """Download the images of a draw as a zip of PNGs. For the submission's team, reviewers and organizers. The team can
+    download public draws once the submission is scored, and private draws once a board is published."""
+    submission, draw, stored = files.load_draw_for_download(acting, submission_id, kind, number=number)
+    name = f"entry-{submission.ref}-{kind}-{number}.zip"
+    content = Content(name, [BlobPart(stored.key, draw.bytes)], stored.sha256, draw.created_at)
+    return range_response(request, content, store)
 
 
 @results.put(

@@ -10,12 +10,16 @@ from sqlalchemy.orm import Session
 
 from api.http.views import Page, RecordView, Request, ShownNumberView, shown_numbers
 from scorer.accounts.roles import is_organizer
+from scorer.db import competitions
 from scorer.db.jobs import job_queue
+from scorer.db.submissions.draws import load_generators
 from scorer.db.submissions.submissions import SubmissionDetails, details_by_ref
 from scorer.db.tables import Account, CodeAttachment, Submission
 from scorer.evidence import code_uploads
+from scorer.generators.onnx_files import Distribution
 from scorer.leaderboard import submission_scores
 from scorer.lifecycle import PENDING, Status, TrackKind
+from scorer.submissions import files
 from scorer.submissions.progress import JobProgress, load_job_progress
 
 
@@ -60,11 +64,22 @@ class ClosestPairView(BaseModel):
     distance: float = Field(description="The cosine distance of their features.")
 
 
+class DrawView(BaseModel):
+    """The numbers of one draw."""
+
+    fid: float
+    memorization_distance: float
+
+
 class MeasurementView(RecordView):
     """A measurement with the penalty from the current threshold. `mifid` is null for a copy."""
 
     track: TrackKind
-    fid: float
+    fid: float = Field(description="The mean over draws, like `memorization_distance`.")
+    fid_spread: float | None = Field(
+        description="The standard deviation of `fid` over draws; null for a single draw, and for a zip."
+    )
+    draws: list[DrawView] | None = Field(description="The numbers of each draw; null for a zip.")
     memorization_distance: float
     distance_se: float | None
     tau: float | None
@@ -81,6 +96,21 @@ class MeasurementView(RecordView):
     provenance: dict[str, Any] | None = Field(None, description="For organizers only.")
 
 
+class CheckedGeneratorView(RecordView):
+    """A generator that has passed its check."""
+
+    dimension: int = Field(description="The latent dimension, without the one-hot class.")
+    distribution: Distribution
+    classes: int | None
+    network_sha256: str = Field(description="Equal for files that differ only in names, metadata and padding.")
+    seconds: float = Field(description="The predicted time of all draws.")
+    same_as: str | None = Field(description="The ID of your first submission with nearly the same images.")
+    public_draws: int = Field(description="Public draws of all your submissions that are nearly the same generator.")
+    private_fault: str | None = Field(
+        description="The fault of a private draw. For organizers, and for you once a board is published."
+    )
+
+
 class SubmissionView(RecordView):
     """A submission. The status `scored` refers to the public track."""
 
@@ -91,13 +121,13 @@ class SubmissionView(RecordView):
     submitted_by: str
     file_name: str
     bytes: int
-    sha256: str | None = Field(description="The SHA-256 of the zip; null for an imported submission, which has no zip.")
+    sha256: str | None = Field(description="The SHA-256 of the file; null for an imported submission, which has none.")
     imported: bool = Field(
         description="Whether the submission comes from a table of results, with measurements but without images."
     )
     zip_removed_at: datetime | None = Field(
         None,
-        description="When the zip was deleted, long after the final publication. Its images are no longer available.",
+        description="When the file was deleted, long after the final publication. Its images are no longer available.",
     )
     note: str
     status: Status
@@ -117,6 +147,7 @@ class SubmissionView(RecordView):
     late: bool = Field(
         description="Whether it was submitted after the deadline. Late submissions have a separate board."
     )
+    generator: CheckedGeneratorView | None = Field(description="Null for images, and until the check has passed.")
     sprite: str | None = Field(description="The address of a PNG with small versions of some of its images.")
     code: CodeView | None
     code_wanted_until: datetime | None = Field(
@@ -196,6 +227,7 @@ def submission_views(
     details = details_by_ref(session, refs)
     judged = submission_scores.measurements_by_ref(session, submissions, account, ranked=ranked, for_review=for_review)
     shown = shown_numbers(session, submissions, account, for_review=for_review)
+    generators = _generators(session, submissions, organizer=organizer)
     return [
         SubmissionView.of(
             submission,
@@ -206,7 +238,8 @@ def submission_views(
                 "competition": submission.competition.slug,
                 "team": details[submission.ref].team.name,
                 "submitted_by": submission.account.handle,
-                "sprite": f"/api/v1/submissions/{submission.id}/sprite" if submission.sprite_key else None,
+                "generator": generators.get(submission.ref),
+                "sprite": f"/api/v1/submissions/{submission.id}/sprite" if files.find_sprite(submission) else None,
                 "measurements": [
                     _measurement(measurement, organizer=organizer) for measurement in judged[submission.ref]
                 ],
@@ -215,6 +248,24 @@ def submission_views(
         )
         for submission in submissions
     ]
+
+
+def _generators(
+    session: Session, submissions: Sequence[Submission], *, organizer: bool
+) -> dict[int, CheckedGeneratorView]:
+    competition = submissions[0].competition
+    if competition.entries == "images":
+        return {}
+    shows_private = organizer or competitions.is_published(session, competition.id)
+    return {
+        ref: CheckedGeneratorView.of(
+            entry.checked,
+            same_as=entry.same_as,
+            public_draws=entry.public_draws,
+            private_fault=entry.private_fault if shows_private else None,
+        )
+        for ref, entry in load_generators(session, [submission.ref for submission in submissions]).items()
+    }
 
 
 def _code_fields(details: SubmissionDetails) -> dict[str, Any]:
@@ -234,6 +285,8 @@ def _measurement(judged: submission_scores.JudgedMeasurement, *, organizer: bool
     return MeasurementView.of(
         judged,
         fid=judged.measurement.fid,
+        fid_spread=judged.measurement.fid_spread,
+        draws=judged.measurement.draws,
         memorization_distance=judged.measurement.memorization_distance,
         distance_se=judged.measurement.distance_se,
         copy_=judged.copy,

@@ -38,6 +38,7 @@ from deploy.standalone import data_folder
 from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
     CHECKING_QUEUES,
+    DRAWING_QUEUES,
     SCORING_QUEUES,
     SWEEPING_QUEUES,
     beat_command,
@@ -51,7 +52,7 @@ from scorer.db import competitions
 from scorer.db.diagnostics import ServerSettings, server_settings
 from scorer.db.jobs import sweeps
 from scorer.db.session import build_engine, build_sessions
-from scorer.db.tables import Delivery, Job, Mail, Pause, Webhook, WorkerReport
+from scorer.db.tables import Delivery, DrawSecret, Job, Mail, Pause, Webhook, WorkerReport
 from scorer.extractor_catalogue import find_extractor
 from scorer.lifecycle import Queue
 from scorer.product_version import product_version
@@ -239,6 +240,14 @@ def with_late_delivery(installation: Installation) -> Installation:
     return with_rows(made, Delivery(webhook_id=hook.id, kind="ping", **overdue()))
 
 
+def with_draw_secret(installation: Installation) -> Installation:
+    """Add a secret that was encrypted with another key to the installation."""
+    with installation.sessions() as session:
+        competition = session.execute(text("SELECT min(id) FROM competitions")).scalar_one()
+    sealed = {"sealed": bytes(60), "sha256": "0" * 64}
+    return with_rows(installation, DrawSecret(competition_id=competition, purpose="public", **sealed))
+
+
 class Case:
     """Tools for breaking an installation."""
 
@@ -380,6 +389,7 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
     "open files": (lambda c: c.patched(resource, "getrlimit", lambda _: (256, 1024)), "open 1024 files"),
     "secret files": (lambda c: readable_secret(c.installation), "redis_password"),
     "secrets": (lambda c: c.changed(metrics_token=SecretStr("prometheus")), "KENNEL_METRICS_TOKEN: shorter"),
+    "draw key": (lambda c: with_draw_secret(c.installation), "KENNEL_DRAW_KEY is not the key"),
     "weights": (
         lambda c: c.patched(competitions, "extractors_in_use", lambda _: ["nasnetalarge@1"]),
         "missing",
@@ -393,7 +403,10 @@ BREAKS: dict[str, tuple[Callable[[Case], Installation | AbstractContextManager[I
         lambda c: replace(c.changed(metrics_port=9100), web_variable=lambda _: None),
         "PROMETHEUS_MULTIPROC_DIR is not a folder",
     ),
-    "workers": (lambda c: with_workers(c.installation, queues=["sweep", "uploads", "check"]), "queues score, prepare"),
+    "workers": (
+        lambda c: with_workers(c.installation, queues=["sweep", "uploads", "check"]),
+        "queues draw, score",
+    ),
     "versions": (lambda c: with_workers(c.installation, migration="0016"), "0016"),
     "sweeps": (swept, "began 3,6"),
     "queues": (lambda c: with_rows(c.installation, job()), "none is running: check"),
@@ -491,6 +504,7 @@ def test_a_healthy_installation_has_no_faults(healthy: Installation) -> None:
         "pooler",
         "direct uploads",
         "secret files",
+        "draw key",
         "GPU",
         "metrics folder",
         "proxy",
@@ -552,6 +566,13 @@ def test_outside_addresses_are_checked_unless_only_workers_run(
 ) -> None:
     """A container or pod that scores cannot reach other machines. On a machine with a web process, that is a fault."""
     assert outside(installation, commands, ("public address", "malware scanner", "OpenID Connect")) == {state}
+
+
+@pytest.mark.parametrize(("worker", "state"), [(GPU, "skipped"), (worker_command("draw", DRAWING_QUEUES), "wrong")])
+def test_only_a_machine_that_draws_needs_the_draw_key(worker: Command, state: str, installation: Installation) -> None:
+    here = replace(with_draw_secret(changed(installation, draw_key=None)), commands=lambda: [worker])
+    outcome = run_check(find_check("draw key"), here)
+    assert (outcome.state, "has not set KENNEL_DRAW_KEY" in outcome.finding) == (state, state == "wrong")
 
 
 def test_a_checking_worker_must_only_reach_the_malware_scanner(installation: Installation) -> None:

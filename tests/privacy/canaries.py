@@ -358,6 +358,9 @@ def _entries(
 def _dress(planted: Canaries, measured: Measurement, owner: str) -> None:
     """Plant canaries in every column of a private measurement."""
     measured.distance_se = planted.number(f"private-se-{owner}", "score", 0.0123457 if owner == "own" else 0.0178213)
+    measured.fid_spread = planted.number(f"private-spread-{owner}", "score", 1.375291 if owner == "own" else 1.618723)
+    drawn = planted.number(f"private-draw-{owner}", "score", 47.193826 if owner == "own" else 48.275913)
+    measured.draws = [{"fid": drawn, "memorization_distance": measured.memorization_distance}]
     bins = (31337, 27182, 16180) if owner == "own" else (29979, 24579, 66260)
     counts = [int(planted.number(f"private-bin-{count}", "score", count)) for count in bins]
     measured.histogram = {"low": 0.0, "high": 2.0, "counts": counts}
@@ -598,7 +601,7 @@ def _closing(
     """Plant an unpublished data release, and a rating study with a rater."""
     content = planted.word("release-content", "evidence").encode()
     planted.ids["release"] = planted.word("release", "evidence", text="zqreleaseidxyz")
-    names = ("tables.zip", "images/s-1.zip")
+    names = ("tables.zip", "images/s-1.zip", "generators/s-1.onnx")
     release = Release(
         id=planted.ids["release"], competition_id=state.competition.id, images="ranked",
         key=planted.word("release-key", "storage").encode(), sha256=planted.digest("release", "evidence"),

@@ -21,7 +21,19 @@ from tests.privacy.requests import CALLS, IDS, RouteCall, list_parameters, make_
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 HIDDEN_FROM_EVERYBODY = frozenset(
-    {"evidence", "reference", "storage", "mail", "score", "draft", "team", "code", "allowlist", "recovery"}
+    {
+        "evidence",
+        "reference",
+        "storage",
+        "mail",
+        "score",
+        "draft",
+        "team",
+        "code",
+        "allowlist",
+        "recovery",
+        "draw-secret",
+    }
 )
 HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
     "visitor": HIDDEN_FROM_EVERYBODY,
@@ -29,8 +41,8 @@ HIDDEN_KINDS: Mapping[str, frozenset[str]] = {
     "neighbour": HIDDEN_FROM_EVERYBODY,
     "reviewer": HIDDEN_FROM_EVERYBODY - {"draft"},
     "insider": HIDDEN_FROM_EVERYBODY - {"team"},
-    "organizer": frozenset({"storage", "mail"}),
-    "admin": frozenset({"storage", "mail"}),
+    "organizer": frozenset({"storage", "mail", "draw-secret"}),
+    "admin": frozenset({"storage", "mail", "draw-secret"}),
 }
 """The kinds of secrets that a role must not see before publication."""
 

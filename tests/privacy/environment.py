@@ -1,7 +1,7 @@
 """A service full of canaries that can be restored to its first state."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -34,11 +34,13 @@ from scorer.db.tables import (
 )
 from scorer.settings import Settings
 from tests.conftest import TEMPLATE
+from tests.people import DRAW_KEY
 from tests.privacy import canaries
 from tests.privacy.canaries import SEARCH, Canaries
 
 NAME, ORIGINAL = "leaks", "leaks_original"
 NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
+Plant = Callable[[Session, Settings, datetime], Canaries]
 
 
 @dataclass
@@ -114,7 +116,9 @@ def _files_in(folder: Path) -> dict[Path, tuple[int, int]]:
 
 
 @contextmanager
-def planted_environment(servers: Servers, folder: Path, *, template: str = TEMPLATE) -> Iterator[Environment]:
+def planted_environment(
+    servers: Servers, folder: Path, *, template: str = TEMPLATE, plant: Plant = canaries.plant_canaries
+) -> Iterator[Environment]:
     """A new environment with every clock at ``NOW``. ``template`` is a database with the tables."""
     blobs = folder / "blobs"
     blobs.mkdir()
@@ -126,10 +130,11 @@ def planted_environment(servers: Servers, folder: Path, *, template: str = TEMPL
         blob_url=blobs.as_uri(),
         scratch=folder / "scratch",
         rates=dict.fromkeys(RATE_LIMITS, "1000000/minute"),
+        draw_key=DRAW_KEY,
     )
     try:
         with _owning(servers) as session:
-            planted = canaries.plant_canaries(session, settings, NOW)
+            planted = plant(session, settings, NOW)
         _statements(servers, f"CREATE DATABASE {ORIGINAL} TEMPLATE {NAME} STRATEGY FILE_COPY")
         shutil.copytree(blobs, blobs.with_name("original"))
         app = create_app(settings)

@@ -48,6 +48,7 @@ def list_parameters(planted: Canaries) -> Mapping[str, Sequence[Any]]:
         "kind": ["public", "private"],
         "role": ["train", "private_extra"],
         "track": ["public", "private"],
+        "number": [1],
         "format": ["json", "csv"],
         "late": ["false", "true"],
         "search": ["a"],
@@ -152,7 +153,7 @@ WEBHOOK = "https://hooks.example.org/new"
 TITLE_DIGEST = hashlib.sha256(b"Kennels").hexdigest()[:16]
 """The digest of the title that the settings form shows."""
 COMPETITION = {"slug": "new", "title": "New", "public": {"extractor": "tiny"}, "private": {"extractor": "tiny"}}
-NEW_COMPETITION = {"slug": "typed", "title": "Typed", "image_count": "9", "image_size": "32"} | {
+NEW_COMPETITION = {"slug": "typed", "entries": "images", "title": "Typed", "image_count": "9", "image_size": "32"} | {
     f"{kind}.extractor": "tiny" for kind in ("public", "private")
 }
 SHOWN_TO_REVIEWERS: Mapping[str, frozenset[str]] = {
@@ -231,6 +232,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"PUT {TEAM}/releases/{{release_id}}/handed-out": json_call(shown=True),
     f"GET {FILES}/{{name}}": RouteCall(words=lambda _: {"name": ["tables.zip"]}),
     f"GET {FILES}/images/{{name}}": RouteCall(words=lambda _: {"name": ["s-1.zip"]}),
+    f"GET {FILES}/generators/{{name}}": RouteCall(words=lambda _: {"name": ["s-1.onnx"]}),
     f"POST {PAGE}/release": form_call(images="none"),
     f"POST {PAGE}/release/{{release_id}}": form_call(act="out"),
     f"POST {TEAM}/ratings": json_call(**STUDY),
@@ -380,6 +382,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"PUT {API}/submissions/{{submission_id}}/code": call_with(content=CODE),
     f"PUT {API}/submissions/{{submission_id}}/generator": call_with(content=b"\x08\x08", params=LATENT),
     f"GET {API}/submissions/{{submission_id}}/generator": RouteCall(shows=SHOWN_TO_REVIEWERS),
+    f"POST {API}/submissions/{{submission_id}}/generator": review_call(RouteCall(), fails=409),
     f"GET {API}/submissions/{{submission_id}}/generator/pairs/{{group}}": replace(
         review_call(RouteCall()), words=RECOVERED
     ),
@@ -430,6 +433,10 @@ CALLS: Mapping[str, RouteCall] = {
     f"GET {API}/submissions/{{submission_id}}/shared-images/{{other_ref}}": review_call(RouteCall(), fails=404),
     f"GET {EVIDENCE}": RouteCall(words=FINISHED, shows=SHOWN_TO_REVIEWERS),
     f"GET {EVIDENCE}/{{group}}": review_call(RouteCall(), fails=404),
+    f"GET {API}/submissions/{{submission_id}}/file": RouteCall(shows=SHOWN_TO_REVIEWERS, fails=404),
+    f"GET {API}/submissions/{{submission_id}}/draws/{{kind}}/{{number}}": RouteCall(
+        shows=SHOWN_TO_REVIEWERS, fails=404
+    ),
     f"GET {API}/submissions/{{submission_id}}/sprite": RouteCall(shows=SHOWN_TO_REVIEWERS),
     f"GET {API}/submissions/{{submission_id}}/rulings": RouteCall(shows=SHOWN_TO_REVIEWERS),
     f"POST {API}/submissions/{{submission_id}}/rulings": review_call(json_call(kind="keep", reason="It is fine.")),
@@ -443,6 +450,7 @@ CALLS: Mapping[str, RouteCall] = {
     f"GET {REVIEW}": review_call(RouteCall()),
     f"HEAD {REVIEW}": review_call(RouteCall()),
     f"POST {REVIEW}": review_call(form_call(label="aug"), fails=409),
+    f"POST {REVIEW}/generator": review_call(form_call(), fails=409),
     f"POST {REVIEW}/label": review_call(form_call(label="aug")),
     f"POST {REVIEW}/ruling": review_call(form_call(kind="keep", reason="It is fine.")),
     f"POST {REVIEW}/rebuttals/{{rebuttal_id}}/answer": review_call(form_call(ruling="refuse", answer="No."), fails=404),

@@ -187,7 +187,7 @@ def test_the_reference_fits_every_width_and_breaks_no_word(browser: Browser, ser
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert page.evaluate(OVERFLOWING_ELEMENTS, width) == []
             assert page.evaluate(BROKEN_WORDS) == []
-        assert page.get_by_role("table", name="Parameters of submissions.submit").get_by_role("rowheader").count() == 5
+        assert page.get_by_role("table", name="Parameters of submissions.submit").get_by_role("rowheader").count() == 8
         assert tab.console_messages == []
         page.evaluate(
             "document.querySelectorAll('details:not(#teams\\\\.get)').forEach(element => element.open = false)"

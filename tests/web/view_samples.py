@@ -28,6 +28,7 @@ from scorer.errors import NotFound
 from scorer.leaderboard import board_cache, standings
 from scorer.leaderboard.board import Board, Place, UnrankedTeam
 from scorer.lifecycle import Phase, TrackKind, utc_day
+from scorer.settings import Settings
 from scorer.teams import quotas, storage
 from scorer.teams.quotas import Quota, find_refusal, next_entry_at
 
@@ -313,6 +314,9 @@ class SampleSite:
         """The application with this data."""
         app = FastAPI()
         app.state.response_cache = ResponseCache()
+        app.state.settings = Settings(
+            database_url="postgresql://x@127.0.0.1/x", redis_url="redis://127.0.0.1", blob_url="file:///tmp"
+        )
         for router in routers():
             app.include_router(router)
         error_handlers.add_error_handlers(app)

@@ -36,7 +36,7 @@ def cite_competition(slug: str, acting: ActingVisitor, settings: AppSettings) ->
 @router.get("/submissions/{submission_id}/citation", response_class=Response, responses=BIBTEX)
 def cite_submission(submission_id: str, acting: ActingReader, settings: AppSettings) -> Response:
     """Get a BibTeX entry for a scored submission, with the scores of its receipt. For its team and organizers."""
-    receipt = receipts.build_receipt(acting, submission_id, issuer=settings.public_url)
+    receipt = receipts.build_receipt(acting, submission_id, issuer=settings.public_url, draw_key=settings.draw_key)
     return Response(render_receipt_citation(receipt), media_type=MEDIA_TYPE)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,22 +15,33 @@ from scorer.competitions.worker_weights import missing_weights
 from scorer.db.tables import WorkerReport
 from scorer.errors import Invalid
 from scorer.extractor_catalogue import EXTRACTORS
-from scorer.lifecycle import TRACK_KINDS
+from scorer.generators.onnx_files import Distribution
 
 PRIZE_LINE = re.compile(r"(\d{1,9})\s*:\s*(\S.*)")
 INTEGER = re.compile(r"(-?[0-9]{1,9})(\.0*)?")
 FLAGS = {"yes": True, "no": False}
-Kind = Literal["text", "area", "time", "number", "flag", "extractor", "prizes"]
+CHOICES: Mapping[str, Mapping[str, str]] = {
+    "entries": {"images": "images, in a zip", "generator": "a generator, in an ONNX file"},
+    "draws.distribution": {name: name for name in get_args(Distribution)},
+}
+"""The options of the fields of the kind ``choice``, with their labels."""
+Kind = Literal["text", "area", "time", "number", "choice", "flag", "extractor", "prizes"]
 HINTS = {
     "slug": "The name in URLs and commands. Use lower-case letters, digits and single hyphens.",
     "daily_limit": "Per team. Leave empty for no limit.",
+    "entries": "The service draws a generator's images itself, so that no team can pick them.",
+    "draws.distribution": "For generators that declare no other.",
+    "draws.minutes": "A generator that needs longer is rejected.",
+    "draws.release": "With the images of an entry, a data release then also contains its generator.",
+    "draws.classes": "A one-hot class follows the latent. Leave empty for generators without classes.",
     "public.extractor": "The extractor of the public scores.",
     "private.extractor": "The extractor of the final scores. Only organizers can see it until a board is published.",
 }
 """Replacements for descriptions of the specification that do not fit a form."""
 CONSTRAINTS = {"minimum": "min", "maximum": "max", "maxLength": "maxlength", "pattern": "pattern"}
 """JSON Schema keywords and their HTML attributes."""
-SPECIFICATION = CompetitionSpec.model_json_schema()["properties"]
+_SCHEMA = CompetitionSpec.model_json_schema()
+SPECIFICATION = _SCHEMA["properties"]
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -46,6 +57,8 @@ class FormField:
     """The digest of the value in the database. It shows which fields the user and others have changed."""
     hint: str
     constraints: Mapping[str, str | int]
+    choices: Mapping[str, str]
+    """The options of a flag or a choice, with their labels."""
     fixed: str | None
     later: str | None
 
@@ -81,16 +94,24 @@ PARTS: Mapping[str, Sequence[Declared]] = {
         ("medals.bronze", "Last rank with bronze", "number"),
         ("prizes", "Prizes", "prizes"),
     ),
-    "Images and scoring": (
-        ("image_count", "Images per entry", "number"),
+    "Entries and scoring": (
+        ("entries", "Teams submit", "choice"),
+        ("image_count", "Images per entry or draw", "number"),
         ("image_size", "Width and height in pixels", "number"),
         ("score_decimals", "Score decimals", "number"),
         ("public.extractor", "Public extractor", "extractor"),
         ("private.extractor", "Private extractor", "extractor"),
     ),
+    "Draws": (
+        ("draws.public", "Draws for the public score", "number"),
+        ("draws.private", "Draws for the final score", "number"),
+        ("draws.distribution", "Latent distribution", "choice"),
+        ("draws.classes", "Classes", "number"),
+        ("draws.minutes", "Minutes for all draws of an entry", "number"),
+        ("draws.release", "Generators in data releases", "flag"),
+    ),
 }
 DECLARED = tuple(field for part in PARTS.values() for field in part)
-MEDALS = tuple(name for name, _, _ in DECLARED if name.startswith("medals."))
 
 
 def form_field(
@@ -104,13 +125,28 @@ def form_field(
     """A field with its value, or with the ``typed`` value."""
     name, label, kind = declared
     field, _, inner = name.partition(".")
-    schema = SPECIFICATION[field]
-    choices: list[dict[str, Any]] = schema.get("anyOf", [schema])
-    constraints = {html: choice[name] for choice in choices for name, html in CONSTRAINTS.items() if name in choice}
-    hint = HINTS.get(name) or ("" if inner else schema.get("description", ""))
+    schema = _schema_of(field, inner)
+    variants: list[dict[str, Any]] = schema.get("anyOf", [schema])
+    constraints = {html: variant[word] for variant in variants for word, html in CONSTRAINTS.items() if word in variant}
     value = values[name]
-    shown, digest = typed.get(name, value), hash_value(value)
-    return FormField(name, label, kind, shown, digest, hint, constraints, fixed.get(field), later.get(field))
+    return FormField(
+        name,
+        label,
+        kind,
+        value=typed.get(name, value),
+        digest=hash_value(value),
+        hint=HINTS.get(name) or ("" if inner else schema.get("description", "")),
+        constraints=constraints,
+        choices=dict(zip(FLAGS, FLAGS, strict=True)) if kind == "flag" else CHOICES.get(name, {}),
+        fixed=fixed.get(field),
+        later=later.get(name, later.get(field)),
+    )
+
+
+def _schema_of(field: str, inner: str) -> dict[str, Any]:
+    """The JSON Schema of a field, or of the ``inner`` field of its model."""
+    schema: dict[str, Any] = SPECIFICATION[field]
+    return _SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]["properties"][inner] if inner else schema
 
 
 def extractor_choices(workers: Sequence[WorkerReport]) -> dict[str, str]:
@@ -131,10 +167,11 @@ def hash_value(value: str) -> str:
 
 
 def shown_values(values: Mapping[str, Any]) -> dict[str, str]:
-    shown = {name: _shown(values[name]) for name, _, kind in DECLARED if "." not in name and kind != "prizes"}
-    shown |= {f"medals.{medal}": str(last) for medal, last in values["medals"].items()}
-    shown |= {f"{kind}.extractor": values[kind]["extractor"] for kind in TRACK_KINDS}
-    return shown | {"prizes": "\n".join(f"{prize['place']}: {prize['amount']}" for prize in values["prizes"])}
+    shown = {"prizes": "\n".join(f"{prize['place']}: {prize['amount']}" for prize in values["prizes"])}
+    for name, _, _ in DECLARED:
+        field, _, inner = name.partition(".")
+        shown.setdefault(name, _shown(values[field][inner] if inner else values[field]))
+    return shown
 
 
 def _shown(value: Any) -> str:
@@ -145,17 +182,14 @@ def _shown(value: Any) -> str:
     return formatting.field(value) if hasattr(value, "tzinfo") else str(value).replace("\r\n", "\n").strip()
 
 
-def parsed(model: type[Model], typed: Mapping[str, str], shown: Mapping[str, str] = {}) -> Model:
-    """Parse typed values as fields of a specification; ``Invalid`` for an invalid value. The medals are a single field,
-    so those that were not typed come from ``shown``."""
+def parsed(model: type[Model], typed: Mapping[str, str]) -> Model:
+    """Parse typed values as fields of a specification; ``Invalid`` for an invalid value."""
     kinds = {name: kind for name, _, kind in DECLARED}
     wanted: dict[str, Any] = {}
     for name, value in typed.items():
         field, _, inner = name.partition(".")
-        if field == "medals":
-            wanted[field] = {name.partition(".")[2]: _number_in(typed.get(name, shown[name])) for name in MEDALS}
-        elif inner:
-            wanted[field] = {inner: value or None}
+        if inner:
+            wanted.setdefault(field, {})[inner] = _parsed(kinds[name], value)
         else:
             wanted[field] = _parsed(kinds[name], value)
     try:
@@ -170,7 +204,7 @@ def parsed(model: type[Model], typed: Mapping[str, str], shown: Mapping[str, str
 def _parsed(kind: Kind, value: str) -> Any:
     if kind == "prizes":
         return [_prize_in(line) for line in value.splitlines() if line.strip()]
-    if kind in {"time", "number"} and not value:
+    if kind in {"time", "number", "extractor"} and not value:
         return None
     if kind == "number":
         return _number_in(value)

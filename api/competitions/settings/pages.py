@@ -21,6 +21,7 @@ from api.competitions.settings.form import (
 )
 from api.http.dependencies import (
     ActingOrganizer,
+    AppSettings,
     CompetitionCreator,
     DbSession,
     Now,
@@ -57,14 +58,20 @@ def show_settings(slug: str, acting: ActingOrganizer, viewer: SignedIn, done: st
 
 @router.post("")
 def change_settings(
-    slug: str, fields: FormFields, begin: Transactions, author: Organizer, viewer: SignedIn, now: Now
+    slug: str,
+    fields: FormFields,
+    begin: Transactions,
+    settings: AppSettings,
+    author: Organizer,
+    viewer: SignedIn,
+    now: Now,
 ) -> Response:
     """Save the changed fields, all or none of them. Others may change different fields at the same time."""
     shown = {name: text(fields, f"shown.{name}") for name, _, _ in DECLARED if name in fields}
     typed = {name: value for name in shown if hash_value(value := typed_in(fields, name)) != shown[name]}
     with refusal_on(in_transaction(begin, _page), slug, viewer, now=now, typed=typed), begin() as session:
         changes = _parse_changes(competition_state.load_state(session, slug, now), typed, shown)
-        setup.change(Acting(session, author, now), slug, changes)
+        setup.change(Acting(session, author, now), slug, changes, draw_key=settings.draw_key)
     return see_other(f"/competitions/{typed.get('slug', slug)}/settings?done=changed")
 
 
@@ -102,7 +109,11 @@ def _page(
         viewer=viewer,
         now=now,
         state=state,
-        parts={title: shown(declared) for title, declared in PARTS.items()},
+        parts={
+            title: shown(declared)
+            for title, declared in PARTS.items()
+            if title != "Draws" or state.competition.entries == "generator"
+        },
         extractors=extractor_choices(preparing_workers(session)),
         **outcome,
     )
@@ -115,11 +126,11 @@ def _parse_changes(state: CompetitionState, typed: Mapping[str, str], shown: Map
         raise Conflict(
             "changed-meanwhile", "Somebody else has changed these settings in the meantime. Check them and save again."
         )
-    return parsed(CompetitionChanges, typed, values)
+    return parsed(CompetitionChanges, typed)
 
 
 new_competition = Router(prefix="/new-competition", include_in_schema=False)
-ASKED = {"title", "slug", "image_count", "image_size", "public.extractor", "private.extractor"}
+ASKED = {"title", "slug", "entries", "image_count", "image_size", "public.extractor", "private.extractor"}
 FORM = tuple(field for field in DECLARED if field[0] in ASKED)
 DEFAULTS = {name: str(SPECIFICATION.get(name, {}).get("default", "")) for name, _, _ in FORM}
 
@@ -131,12 +142,17 @@ def show_form(session: DbSession, author: CompetitionCreator, viewer: SignedIn) 
 
 @new_competition.post("")
 def create_competition(
-    fields: FormFields, begin: Transactions, author: CompetitionCreator, viewer: SignedIn, now: Now
+    fields: FormFields,
+    begin: Transactions,
+    settings: AppSettings,
+    author: CompetitionCreator,
+    viewer: SignedIn,
+    now: Now,
 ) -> Response:
     typed = {name: typed_in(fields, name) for name, _, _ in FORM}
     with refusal_on(in_transaction(begin, _new_page), viewer, typed), begin() as session:
         spec = parsed(CompetitionSpec, typed)
-        setup.create(Acting(session, author, now), spec)
+        setup.create(Acting(session, author, now), spec, draw_key=settings.draw_key)
     return see_other(f"/competitions/{spec.slug}/settings?done=created")
 
 

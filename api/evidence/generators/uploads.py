@@ -3,13 +3,13 @@
 import secrets
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import cast, get_args
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
 from api.evidence.generators.views import GeneratorView, generator_view
 from api.http.dependencies import Transaction, utc_now
+from api.http.latents import parse_latent
 from api.http.multipart import page_form
 from api.http.received_blobs import find_unused_key, receive_blob, require_clean
 from scorer.acting import Acting
@@ -17,15 +17,15 @@ from scorer.blobs import Blobs, ReceivedBlob
 from scorer.db.tables import Account
 from scorer.errors import Invalid
 from scorer.evidence import generator_audits, generator_uploads
-from scorer.evidence.generator_uploads import DeclaredLatent
-from scorer.generators.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, Distribution, require_onnx
+from scorer.generators.latents import Latent
+from scorer.generators.onnx_files import MAGIC_BYTES, MAX_LATENT_DIMENSION, require_onnx
 from scorer.settings import Settings
 from scorer.teams import storage
 
 
 async def store_generator(
     submission_id: str,
-    declared: DeclaredLatent,
+    latent: Latent,
     chunks: AsyncIterator[bytes],
     *,
     begin: Transaction,
@@ -46,14 +46,14 @@ async def store_generator(
 
     def accept(received: ReceivedBlob, now: datetime) -> tuple[GeneratorView, str | None]:
         start = store.read_part(key, 0, min(MAGIC_BYTES, received.bytes)) if received.bytes else b""
-        require_onnx(start, declared.dimension)
+        require_onnx(start, latent.dimension)
         require_clean(store, received, settings)
         with begin() as session:
             generator = generator_uploads.accept_generator(
                 Acting(session, account, now),
                 submission_id,
                 received,
-                declared=declared,
+                latent=latent,
                 seed=secrets.randbits(32),
                 limits=limits,
             )
@@ -67,19 +67,17 @@ async def receive_generator(
     submission_id: str, request: Request, begin: Transaction, *, store: Blobs, account: Account, settings: Settings
 ) -> None:
     async with page_form(request, account.id, max_bytes=settings.generator_max_bytes) as form:
-        declared = declaration_in(form.fields)
+        latent = latent_in(form.fields)
         await store_generator(
-            submission_id, declared, form.chunks, begin=begin, store=store, account=account, settings=settings
+            submission_id, latent, form.chunks, begin=begin, store=store, account=account, settings=settings
         )
 
 
-def declaration_in(fields: dict[str, str]) -> DeclaredLatent:
-    """The latent vector that a form declares; ``Invalid`` if its fields are missing or out of range."""
-    digits = fields.get("latent", "").strip()
-    distribution = fields.get("distribution")
-    dimension = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
-    if not 1 <= dimension <= MAX_LATENT_DIMENSION:
+def latent_in(fields: dict[str, str]) -> Latent:
+    """The latent space that a form declares; ``Invalid`` if its fields are missing or out of range."""
+    declared = parse_latent(fields)
+    if declared is None or declared.dimension is None:
         raise Invalid("bad-latent", f"Enter a latent dimension from 1 to {MAX_LATENT_DIMENSION:,}.")
-    if distribution not in get_args(Distribution):
-        raise Invalid("bad-latent", "Choose the distribution of each component.")
-    return DeclaredLatent(dimension, cast(Distribution, distribution))
+    if declared.distribution is None:
+        raise Invalid("bad-latent", "Choose the distribution of each coordinate.")
+    return Latent(declared.dimension, declared.distribution, declared.classes or None)

@@ -135,14 +135,16 @@ class FormerView(BaseModel):
 
 
 class GeneratorView(BaseModel):
-    """The newest generator of a submission, and the progress of its audit."""
+    """The newest generator of a submission, or the submission itself if it is one, and the progress of its audit."""
 
     bytes: int
     sha256: str
     latent: int = Field(description="The latent dimension.")
     distribution: Distribution
+    classes: int | None = Field(description="The classes of a one-hot class after the latent; null without one.")
+    is_entry: bool = Field(description="Whether the submission itself is the generator.")
     handed_in_by: str
-    handed_in_at: datetime
+    handed_in_at: datetime = Field(description="When it was uploaded, or when the audit of a submission began.")
     state: AuditState
     stage: str | None
     fraction: float | None
@@ -160,10 +162,11 @@ def generator_view(submission_id: str, status: AuditStatus) -> GeneratorView:
     generator = status.generator
     recovery = status.recovery
     return GeneratorView.model_validate(
-        {name: getattr(generator, name) for name in ("bytes", "sha256", "distribution")}
+        {name: getattr(generator, name) for name in ("bytes", "sha256", "distribution", "classes")}
         | {name: getattr(status, name) for name in ("state", "stage", "fraction", "queue_position", "refusal")}
         | {
             "latent": generator.dimension,
+            "is_entry": generator.blob_key is None,
             "handed_in_by": generator.author.handle,
             "handed_in_at": generator.created_at,
             "faults": list(status.faults),

@@ -10,6 +10,7 @@ const TIMEOUT_MS = 90_000;
 const MAX_NAME_LENGTH = 200;
 
 const form = document.getElementById("submit");
+const latentFields = ["latent", "distribution", "classes"].map((name) => form.elements[name]).filter(Boolean);
 const elements = Object.fromEntries(
   ["file", "note", "drop", "progress", "bar", "figures", "status", "problem", "send", "stop"]
     .map((id) => [id, document.getElementById(id)]),
@@ -62,9 +63,15 @@ function base64Of(text) {
   return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }
 
-/** The file as Upload-Metadata. */
+/** The file and the declared latent space as Upload-Metadata. */
 function describe(file) {
-  return `filename ${base64Of(file.name)},lastmodified ${base64Of(String(file.lastModified))}`;
+  const declared = latentFields.map(({ name, value }) => [name, value.trim()]).filter(([, value]) => value);
+  return [["filename", file.name], ["lastmodified", String(file.lastModified)], ...declared]
+    .map(([name, value]) => `${name} ${base64Of(value)}`).join(",");
+}
+
+function isDescribed(upload, file) {
+  return upload.described.replace(/,note .*/, "") === describe(file);
 }
 
 async function createUpload(file, note) {
@@ -82,7 +89,7 @@ async function findSavedUpload(file) {
   if (!saved) return null;
   try {
     const upload = await (await request("GET", saved.url)).json();
-    if (upload.state !== "refused") return upload;
+    if (upload.state !== "refused" && isDescribed(upload, file)) return upload;
   } catch (error) {
     if (!(error instanceof Refused) || error.status === 401) throw error;
   }
@@ -97,7 +104,7 @@ async function findUpload(file) {
   const { uploads } = await (await request("GET", form.dataset.uploads)).json();
   return uploads.find((upload) => upload.method === "tus" && upload.length === file.size
     && upload.file_name === [...file.name].slice(0, MAX_NAME_LENGTH).join("")
-    && (upload.described.startsWith(describe(file)) || !upload.described.includes("lastmodified ")));
+    && (isDescribed(upload, file) || !upload.described.includes("lastmodified ")));
 }
 
 /** The unfinished upload of this file with this note, or a new one. */
@@ -108,17 +115,17 @@ async function resumeOrCreate(file, note) {
   if (upload.note !== note && upload.state === "receiving") {
     await request("PUT", `${url}/note`, { "Content-Type": "application/json" }, JSON.stringify({ note }));
   }
-  return { url, offset: upload.offset, submissionId: upload.submission };
+  return { url, offset: upload.offset };
 }
 
-/** Send the rest of the file; returns the id of the submission. */
+/** Send the rest of the file; returns the upload with its submission. */
 async function sendRest(file, note, onProgress) {
   const upload = await resumeOrCreate(file, note);
   let size = SLICE.initial;
   let max = SLICE.max;
-  let { offset, submissionId } = upload;
+  let { offset } = upload;
   showProgress(offset, file.size);
-  while (!submissionId && offset < file.size) {
+  while (offset < file.size) {
     const startedAt = performance.now();
     const headers = { "Content-Type": "application/offset+octet-stream", "Upload-Offset": String(offset) };
     let response;
@@ -131,23 +138,23 @@ async function sendRest(file, note, onProgress) {
       continue;
     }
     offset = Number(response.headers.get("Upload-Offset"));
-    submissionId = response.headers.get("Kennel-Submission");
     const seconds = Math.max((performance.now() - startedAt) / 1000, 0.01);
     size = Math.min(max, Math.max(SLICE.min, Math.min(2 * size, size * SLICE.seconds / seconds)) | 0);
     onProgress();
     showProgress(offset, file.size);
   }
-  while (!submissionId) submissionId = await waitForSubmission(upload.url);
-  return submissionId;
+  return findSubmitted(upload.url);
 }
 
-/** All bytes have arrived and another tab or an earlier request is creating the submission: wait for its id. */
-async function waitForSubmission(url) {
-  announce("Checking the zip …");
-  const upload = await (await request("GET", url)).json();
-  if (upload.problem) throw new Refused(422, upload.problem);
-  if (!upload.submission) await pause(1000);
-  return upload.submission;
+/** All bytes have arrived. Another tab or an earlier request may still be creating the submission. */
+async function findSubmitted(url) {
+  for (;;) {
+    const upload = await (await request("GET", url)).json();
+    if (upload.problem) throw new Refused(422, upload.problem);
+    if (upload.submission) return upload;
+    announce("Checking the file …");
+    await pause(1000);
+  }
 }
 
 function pause(milliseconds) {
@@ -196,7 +203,7 @@ function showProblem(error) {
 }
 
 function setBusy(busy) {
-  elements.send.disabled = elements.file.disabled = elements.note.disabled = busy;
+  for (const field of [elements.send, elements.file, elements.note, ...latentFields]) field.disabled = busy;
   elements.stop.hidden = !busy;
 }
 
@@ -205,17 +212,17 @@ async function start() {
   if (!file || running) return;
   elements.problem.hidden = true;
   if (file.size > Number(form.dataset.maxBytes)) {
-    showProblem(new Error(`The zip is ${(file.size / 1e6).toFixed(1)} MB; the limit is ${(Number(form.dataset.maxBytes) / 1e6).toFixed(1)} MB.`));
+    showProblem(new Error(`The file is ${(file.size / 1e6).toFixed(1)} MB; the limit is ${(Number(form.dataset.maxBytes) / 1e6).toFixed(1)} MB.`));
     return;
   }
   running = new AbortController();
   setBusy(true);
   try {
-    const submissionId = await upload(file, elements.note.value.trim());
+    const { submission, repeated } = await upload(file, elements.note.value.trim());
     savedUploads.remove(file);
-    announce("Entry submitted.");
+    announce(repeated ? "This file was submitted earlier." : "Entry submitted.");
     forgetDrafts(new URL(form.action).pathname);
-    location.assign(`/submissions/${encodeURIComponent(submissionId)}`);
+    location.assign(`/submissions/${encodeURIComponent(submission)}${repeated ? "#same-file" : ""}`);
   } catch (error) {
     if (running.signal.aborted) {
       announce("Stopped. Upload the same file again to resume.");

@@ -1,5 +1,6 @@
 """The review queue and the review page of an entry. Everything works with the keyboard and without scripts."""
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,7 +39,7 @@ from scorer.db.review.reviews import labelled_distances
 from scorer.db.review.rulings import open_rebuttals
 from scorer.db.teams.merges import current_team
 from scorer.errors import Invalid
-from scorer.evidence import closest_pairs, code_uploads
+from scorer.evidence import closest_pairs, code_uploads, generator_uploads
 from scorer.review import rebuttals, review_queue, reviews, ruling_impact, rulings
 from scorer.review.reviews import Intent, LabelName
 from scorer.review.rulings import RulingKind
@@ -219,6 +220,17 @@ def _review_in(fields: Fields) -> tuple[LabelName, Intent | None]:
 def _label_in(fields: Fields) -> LabelName:
     label: LabelName = read_choice(fields, "label", LabelName, message="Choose a label.")
     return label
+
+
+@router.post("/submissions/{submission_id}/review/generator")
+def audit_generator(page: CurrentReview, reviewer: Reviewer, viewer: SignedIn, fields: FormFields) -> Response:
+    """Audit an entry that is a generator."""
+
+    def audit(acting: Acting) -> str:
+        generator_uploads.audit_entry(acting, page.submission_id, seed=secrets.randbits(32))
+        return f"/submissions/{page.submission_id}/review#generator"
+
+    return page.act(audit, fields, place="generator")
 
 
 @router.post("/submissions/{submission_id}/review/label")

@@ -111,7 +111,7 @@ def sheet(submission_id: str, kind: TrackKind, request: Request, acting: ActingR
 
     def draw() -> bytes:
         pairs = closest_pairs.load_pairs(
-            acting.session, images, submission, measurement=measurement, account=acting.actor
+            acting.session, images, submission, kind=kind, measurement=measurement, account=acting.actor
         )
         return closest_pairs.pairs_sheet(pairs)
 

@@ -15,11 +15,11 @@ from scorer.db.evidence.shared_images import SharingEntry
 from scorer.db.review.flag_query import QueueState
 from scorer.db.tables import Account, Review, Submission
 from scorer.evidence.closest_pairs import PairImages
-from scorer.findings.duplicates import shared_images_sentence
 from scorer.lifecycle import TrackKind
 from scorer.review import review_entry
 from scorer.review.review_queue import FlaggedPage, FlagReason, Goal
 from scorer.review.reviews import Agreement, Intent, LabelName, Opinions
+from scorer.review.shared_images import sharing_sentence
 
 
 class NewLabel(Request):
@@ -101,7 +101,8 @@ class DoubleView(RecordView):
 
 
 class SharingView(RecordView):
-    """A submission of another team that shares images, equal or nearly equal, upright or mirrored."""
+    """A submission of another team that shares images, equal or nearly equal, upright or mirrored, or is nearly the
+    same generator."""
 
     submission_id: str
     ref: int
@@ -110,6 +111,13 @@ class SharingView(RecordView):
     images: int = Field(description="The number of shared images.")
     equal: int = Field(description="The number of shared images that are equal pixel by pixel.")
     share: float = Field(description="`images` as a share of the images of one submission.")
+    same_latents: float | None = Field(
+        description="The share of 64 latents at which two generators have nearly the same image; null if it is small."
+    )
+    recovered: float | None = Field(
+        description="The share of images of one generator that an audit found among those of the other; null if it is"
+        " small or was not computed."
+    )
     words: str = Field(description="A sentence with these numbers.")
     came_first: str = Field(description="A sentence that says which team submitted these images first.")
     examples: list[tuple[int, int]] = Field(
@@ -205,8 +213,7 @@ def entry_view(
 
 
 def _sharing(row: SharingEntry, came_first: str) -> SharingView:
-    words = shared_images_sentence(row.images, row.equal, row.share)
-    return SharingView.of(row, submission_id=row.id, words=words, came_first=came_first)
+    return SharingView.of(row, submission_id=row.id, words=sharing_sentence(row), came_first=came_first)
 
 
 def _other(other: review_entry.OtherEntry) -> OtherView:

@@ -41,9 +41,10 @@ well_known = Router(tags=["results"])
 @router.get("/submissions/{submission_id}/receipt")
 def show(submission_id: str, acting: ActingReader, settings: AppSettings) -> SignedReceiptView:
     """Get a signed receipt of a submission's scores, which you can show to anybody. It has the measurements, their
-    provenance and the current rank. It includes private scores after they are published. For the submission's team and
-    organizers."""
-    receipt = receipts.build_receipt(acting, submission_id, issuer=settings.public_url)
+    provenance and the current rank. It includes private scores after they are published. Of a generator, it has the
+    hash of each draw and the commitments of the secrets, and with the final board the secrets. For the submission's
+    team and organizers."""
+    receipt = receipts.build_receipt(acting, submission_id, issuer=settings.public_url, draw_key=settings.draw_key)
     jws = receipts.sign(acting.session, TypeAdapter(Receipt).dump_json(receipt), now=acting.now)
     return SignedReceiptView(receipt=receipt, jws=jws)
 

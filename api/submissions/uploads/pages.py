@@ -1,5 +1,10 @@
 """The upload page. A script resumes interrupted uploads; without scripts, a plain form works."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import get_args
+
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
@@ -15,18 +20,22 @@ from api.http.dependencies import (
     Viewer,
     utc_now,
 )
+from api.http.latents import parse_latent
 from api.http.multipart import page_form
 from api.http.problem_details import choose_status, error_headers
 from api.http.routing import Router
 from api.http.security_headers import PAGE_HEADERS
 from api.rendering import formatting, templates
 from api.rendering.quota import describe_quota
-from api.submissions.file_uploads import ZipUpload
+from api.submissions.file_uploads import EntryUpload
 from api.submissions.uploads.views import MAX_NAME_LENGTH, MAX_NOTE_LENGTH
 from scorer.acting import Acting
 from scorer.competitions import rules
 from scorer.competitions.competition_state import grace_end, takes_late, visible_state
+from scorer.competitions.spec import DrawSpec
+from scorer.db.tables import Submission
 from scorer.errors import Invalid, KennelError
+from scorer.generators.onnx_files import Distribution
 from scorer.lifecycle import Phase
 from scorer.settings import Settings
 from scorer.submissions import intake, uploads
@@ -48,7 +57,7 @@ def _page(
     *,
     viewer: Viewer,
     error: KennelError | None = None,
-    note: str = "",
+    typed: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
     session, now = acting.session, acting.now
     state = visible_state(acting, slug)
@@ -74,7 +83,9 @@ def _page(
         unfinished=unfinished,
         finish_until=grace_end(state.competition),
         error=error,
-        note=note,
+        typed=typed,
+        draws=DrawSpec(**state.competition.draws) if state.competition.entries == "generator" else None,
+        distributions=get_args(Distribution),
         max_note_length=MAX_NOTE_LENGTH,
         max_bytes=intake.upload_limit(state, limits),
         storage=storage.load_usage(acting, state.competition),
@@ -84,7 +95,7 @@ def _page(
 
 
 @router.post("/competitions/{slug}/submit")
-async def submit_zip(
+async def submit_file(
     slug: str,
     request: Request,
     begin: Transactions,
@@ -92,34 +103,38 @@ async def submit_zip(
     settings: AppSettings,
     viewer: Uploader,
 ) -> Response:
-    note = ""
+    typed: dict[str, str] = {}
+    begun = utc_now()
     try:
         async with page_form(request, viewer.account.id, max_bytes=settings.max_upload_bytes) as form:
-            note = form.fields.get("note", "").strip()
-            entry = _parse_entry(form.file_name, note)
-            upload = ZipUpload(begin, store, settings)
-            submission_id = await upload.submit(
+            typed = form.fields
+            path = await EntryUpload(begin, store, settings).submit(
                 slug,
-                entry,
+                _parse_entry(form.file_name, typed),
                 viewer.account,
                 chunks=form.chunks,
                 declared=None,
-                build_view=lambda _, submission: submission.id,
+                build_view=lambda _, submission: _build_path(submission, begun),
             )
     except KennelError as error:
-        return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer=viewer, error=error, note=note)
-    return RedirectResponse(f"/submissions/{submission_id}", 303, headers=PAGE_HEADERS)
+        return await run_in_threadpool(_page_with_error, begin, settings, slug, viewer=viewer, error=error, typed=typed)
+    return RedirectResponse(path, 303, headers=PAGE_HEADERS)
 
 
-def _parse_entry(file_name: str, note: str) -> NewSubmission:
+def _build_path(submission: Submission, begun: datetime) -> str:
+    return f"/submissions/{submission.id}{'#same-file' if submission.accepted_at < begun else ''}"
+
+
+def _parse_entry(file_name: str, fields: Mapping[str, str]) -> NewSubmission:
+    note = fields.get("note", "").strip()
     if len(note) > MAX_NOTE_LENGTH:
         raise Invalid("too-long", f"The note has {len(note):,} characters; the limit is {MAX_NOTE_LENGTH:,}.")
-    return NewSubmission(file_name[-MAX_NAME_LENGTH:], note)
+    return NewSubmission(file_name[-MAX_NAME_LENGTH:], note, latent=parse_latent(fields))
 
 
 def _page_with_error(
-    begin: Transaction, settings: Settings, slug: str, *, viewer: Viewer, error: KennelError, note: str
+    begin: Transaction, settings: Settings, slug: str, *, viewer: Viewer, error: KennelError, typed: Mapping[str, str]
 ) -> Response:
     with begin() as session:
         acting = Acting(session, viewer.account, utc_now())
-        return _page(acting, settings, slug, viewer=viewer, error=error, note=note)
+        return _page(acting, settings, slug, viewer=viewer, error=error, typed=typed)

@@ -21,6 +21,7 @@ from api.http.dependencies import (
     Transactions,
     utc_now,
 )
+from api.http.latents import build_latent, parse_latent
 from api.http.paging import Paging
 from api.http.received_blobs import declared_bytes
 from api.http.request_bodies import streamed_body
@@ -74,10 +75,11 @@ async def read_requested_upload(
             raise tus.TusError(400, "no-length", "The header Upload-Length is missing. Set it to the number of bytes.")
         metadata = tus.parse_metadata(upload_metadata)
         entry = NewSubmission(
-            metadata.get("filename", "submission.zip")[:MAX_NAME_LENGTH],
+            metadata.get("filename", "")[:MAX_NAME_LENGTH],
             metadata.get("note", "")[:MAX_NOTE_LENGTH],
             idempotency_key,
             metadata.get("benchmark") or None,
+            latent=parse_latent(metadata),
         )
         return UploadRequest(entry, upload_length, sha256=metadata.get("sha256"), described=upload_metadata)
     try:
@@ -86,7 +88,8 @@ async def read_requested_upload(
         raise RequestValidationError(error.errors()) from None
     if body.method == "put" and not store.supports_presigned_put:
         raise Invalid("no-put", "This service does not accept uploads directly into its store. Use tus.")
-    entry = NewSubmission(body.file_name, body.note, idempotency_key, body.benchmark)
+    latent = build_latent(body.latent, body.distribution, body.classes)
+    entry = NewSubmission(body.file_name, body.note, idempotency_key, body.benchmark, latent=latent)
     return UploadRequest(
         entry, body.length, body.method or ("put" if store.supports_presigned_put else "tus"), body.sha256
     )
@@ -150,7 +153,7 @@ def show(upload_id: str, acting: ActingSubmitter, store: BlobStore) -> UploadVie
 @resumable.patch(
     "/uploads/{upload_id}",
     status_code=204,
-    openapi_extra=file_body("Bytes of the zip.", media_type=tus.PATCH_MEDIA_TYPE),
+    openapi_extra=file_body("Bytes of the file.", media_type=tus.PATCH_MEDIA_TYPE),
 )
 async def append(
     upload_id: str,

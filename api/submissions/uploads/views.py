@@ -5,26 +5,32 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from api.http.latents import CLASSES, DIMENSION, DISTRIBUTION
 from api.http.views import Page, RecordView, Request
 from scorer.blobs import Blobs
 from scorer.db.tables import Upload
-from scorer.submissions.uploads import staged_key
+from scorer.generators.onnx_files import Distribution
+from scorer.submissions.uploads import is_repeated, staged_key
 
 MAX_NOTE_LENGTH, MAX_NAME_LENGTH = 2000, 200
+DEFAULT_NAME = "The file name to show. Default: `submission.zip` or `submission.onnx`."
 
 
 class NewUpload(Request):
     """An upload to begin."""
 
-    length: int = Field(ge=1, le=2**62, description="The size of the zip in bytes.")
-    file_name: str = Field("submission.zip", max_length=MAX_NAME_LENGTH)
+    length: int = Field(ge=1, le=2**62, description="The size of the file in bytes.")
+    file_name: str = Field("", max_length=MAX_NAME_LENGTH, description=DEFAULT_NAME)
     note: str = Field("", max_length=MAX_NOTE_LENGTH)
     sha256: str | None = Field(
-        None, pattern="^[0-9a-f]{64}$", description="The SHA-256 of the zip in hex, to check at the end."
+        None, pattern="^[0-9a-f]{64}$", description="The SHA-256 of the file in hex, to check at the end."
     )
     benchmark: str | None = Field(
         None, min_length=1, max_length=100, description="The name of a benchmark entry. For organizers only."
     )
+    latent: int | None = Field(None, description=DIMENSION)
+    distribution: Distribution | None = Field(None, description=DISTRIBUTION)
+    classes: int | None = Field(None, description=CLASSES)
     method: Literal["tus", "put"] | None = Field(
         None,
         description="`put` uploads directly to the store if the service supports it; null means `put` if supported, "
@@ -53,7 +59,7 @@ class UploadView(RecordView):
     competition: str
     method: Literal["tus", "put", "wire"]
     url: str | None = Field(
-        description="`tus`: use tus 1.0.0 at this address. `put`: PUT the zip to this address, without an "
+        description="`tus`: use tus 1.0.0 at this address. `put`: PUT the file to this address, without an "
         "`Authorization` header, then POST `complete`. Null if all bytes have arrived."
     )
     state: Literal["receiving", "finishing", "done", "refused"]
@@ -64,6 +70,7 @@ class UploadView(RecordView):
     offset: int = Field(description="The number of stored bytes.")
     expires_at: datetime
     submission: str | None = Field(description="The ID of the resulting submission.")
+    repeated: bool = Field(description="Whether this submission is an earlier one of your team with the same file.")
     problem: UploadProblem | None
 
 
@@ -85,6 +92,7 @@ def upload_view(upload: Upload, store: Blobs, now: datetime) -> UploadView:
         "offset": upload.received,
         "url": _url(upload, store, now) if upload.completed_at is None else None,
         "submission": upload.submission.id if upload.submission is not None else None,
+        "repeated": is_repeated(upload),
         "problem": problem
         and UploadProblem(
             type=f"urn:kennel:problem:{problem['slug']}", title=problem["message"], faults=problem["faults"]

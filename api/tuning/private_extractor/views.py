@@ -5,9 +5,8 @@ from sqlalchemy.orm import Session
 
 from api.http.views import Request
 from scorer.competitions.competition_state import CompetitionState
-from scorer.db.jobs.job_queue import load_progress
+from scorer.db.jobs.job_queue import SCORING, load_progress
 from scorer.extractor_catalogue import EXTRACTORS
-from scorer.lifecycle import Queue
 from scorer.tuning.extractor_comparison import ComparisonStatus, comparison_status
 
 
@@ -46,7 +45,7 @@ class PrivateExtractorView(BaseModel):
 
 def private_extractor_view(session: Session, state: CompetitionState) -> PrivateExtractorView:
     track = state.tracks["private"]
-    scored = load_progress(session, track_id=track.id, queue=Queue.SCORE)
+    scored = load_progress(session, SCORING, track_id=track.id)
     return PrivateExtractorView(
         extractor=track.extractor,
         scored=scored.done,

@@ -67,7 +67,7 @@ def test_a_starter_kit_leads_to_a_scored_entry(terminal: CliTerminal, service: S
 
 @pytest.mark.torch
 def test_the_gan_generates_images_of_the_right_size(tmp_path: Path) -> None:
-    (tmp_path / "competition.json").write_text(json.dumps({"image_count": 3, "image_size": 24}))
+    (tmp_path / "competition.json").write_text(json.dumps({"entries": "images", "image_count": 3, "image_size": 24}))
     (tmp_path / "baseline.py").write_text((KIT / "baseline.py").read_text())
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "train.zip").write_bytes(make_zip(noise_images(1, 12, 40)))
@@ -121,3 +121,19 @@ def test_a_strict_check_needs_pillow(terminal: CliTerminal, tmp_path: Path, monk
 def test_data_files_stay_in_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(Unreadable):
         path_in(tmp_path, name)
+
+
+@pytest.mark.usefixtures("one_day")
+@pytest.mark.parametrize("model", ["mixture", "gan"])
+def test_a_starter_kit_leads_to_a_scored_generator(
+    model: str, terminal: CliTerminal, service: Service, tmp_path: Path
+) -> None:
+    slug = service.competition(entries="generator", draws={"public": 1, "private": 1})
+    offer(service, slug, "train.zip")
+    kit = tmp_path / "kit"
+    assert terminal.run("start", slug, kit).status == ExitCode.DONE
+    assert (kit / "requirements.txt").read_text().endswith("\nonnx\n")
+    baseline(kit, "--model", model, "--seconds", "1")
+    with working_worker(service):
+        submitted = terminal.run("submit", slug, kit / "generator.onnx", "--watch", "--json")
+    assert submitted.document["status"] == "scored", submitted.document["reason"]

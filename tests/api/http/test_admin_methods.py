@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, Union, Unpack, get_args, get_origin, get_type_hints, is_typeddict
 
 import httpx
 import pytest
@@ -31,7 +31,8 @@ ELSEWHERE = {
     "GET /competitions/{slug}/gallery": "an image on a page",
     "GET /competitions/{slug}/gallery/{submission_id}": "an image on a page",
     "GET /competitions/{slug}/leaderboard/versions": "shown on a board's page",
-    "GET /competitions/{slug}/releases/{release_id}/files/images/{name}": "`releases.download`: a name with a folder",
+    "GET /competitions/{slug}/releases/{release_id}/files/generators/{name}": "`releases.download`",
+    "GET /competitions/{slug}/releases/{release_id}/files/images/{name}": "`releases.download`",
     "GET /ratings/{study_id}/items": "raters rate on a page",
     "POST /ratings/{study_id}/items": "raters rate on a page",
     "GET /ratings/{study_id}/items/{item_id}/picture": "raters rate on a page",
@@ -178,7 +179,9 @@ def list_values(kind: Any, file: Path) -> list[Any]:
     if origin is Mapping:
         return [{"train": value} for value in list_values(inner[1], file)]
     if is_typeddict(kind):
-        return [{name: list_values(hint, file)[0] for name, hint in get_type_hints(kind).items()}]
+        fields = {name: list_values(hint, file) for name, hint in get_type_hints(kind).items()}
+        most = max(map(len, fields.values()), default=1)
+        return [{name: some[min(turn, len(some) - 1)] for name, some in fields.items()} for turn in range(most)]
     plain: dict[Any, list[Any]] = {str: ["dogs"], int: [7], float: [0.5], bool: [True, False], type(None): [None]}
     plain |= {datetime: [datetime(2026, 3, 1, tzinfo=UTC)]}
     several: dict[Any, list[Any]] = {Callable: [lambda _: None], list: [[]], dict: [{}]}
@@ -187,7 +190,12 @@ def list_values(kind: Any, file: Path) -> list[Any]:
 
 def list_calls(method: Method[..., Any], file: Path) -> Iterator[dict[str, Any]]:
     """Yield arguments for calls: first the default values, then every other value of every argument."""
-    values = {name: list_values(kind, file) for name, kind in get_type_hints(method.steps).items() if name != "return"}
+    hints = get_type_hints(method.steps)
+    for name, kind in list(hints.items()):
+        if get_origin(kind) is Unpack:
+            del hints[name]
+            hints |= get_type_hints(get_args(kind)[0])
+    values = {name: list_values(kind, file) for name, kind in hints.items() if name != "return"}
     first = {name: options[0] for name, options in values.items()}
     yield first
     yield from (first | {name: value} for name, options in values.items() for value in options[1:])

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from scorer.db.tables import Job, Rating, RatingItem, RatingStudy, Submission
+from scorer.submissions.files import stored_zip
 from tests.api.conftest import Service
 from tests.api.import_export.files import content, release
 from tests.api.insights.rating_studies import SIZES, Seat, cached, invited, read_study, service, slug, study
@@ -99,9 +100,9 @@ def test_a_preempted_study_resumes(service: Service, slug: str, monkeypatch: pyt
 
         return progress
 
-    def stores(context: Any, study: Any, entry: Any) -> Any:
+    def stores(context: Any, study: Any, entry: Any, **options: Any) -> Any:
         made.append(entry.id)
-        return store(context, study, entry)
+        return store(context, study, entry, **options)
 
     monkeypatch.setattr(rating_images, "preemptible", preemptible)
     monkeypatch.setattr(rating_images, "_store_images", stores)
@@ -111,7 +112,7 @@ def test_a_preempted_study_resumes(service: Service, slug: str, monkeypatch: pyt
         assert session.query(Job).filter_by(queue="ratings").one().attempts == 1
         packed = session.query(RatingStudy).one()
         entries = session.query(Submission).filter(Submission.ref.in_(packed.submission_refs))
-        whole = [item for entry in entries for item in store(service.context, packed, entry)]
+        whole = [item for entry in entries for item in store(service.context, packed, entry, stored=stored_zip(entry))]
         stored = session.query(RatingItem)
         assert sorted((item.blob_key, item.start, item.length, item.kind, item.images) for item in stored) == sorted(
             (item["blob_key"], item["start"], item["length"], item["kind"], item["images"]) for item in whole

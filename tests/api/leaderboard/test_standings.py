@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
@@ -19,6 +20,8 @@ from scorer.db.leaderboard import board_details
 from scorer.db.leaderboard.changes import EXTRA_KINDS
 from scorer.db.session import Connections
 from scorer.db.tables import Account, PickSet, TeamMerge, Track
+from scorer.import_export.release_columns import TABLES
+from scorer.import_export.release_tables import Pseudonyms, table_rows
 from scorer.leaderboard import board_cache, board_reader
 from scorer.leaderboard.board_cache import BoardCache
 from scorer.leaderboard.standings import standings
@@ -58,6 +61,40 @@ def test_a_board_shows_moves_the_viewers_row_and_disqualified_teams(service: Ser
     arena.rule(ada, "keep")
     assert ranks(arena.board()) == ["Ada", "Eve", "Bob"]
     assert arena.board()["disqualified"] == []
+
+
+def test_boards_and_entries_show_the_spread_of_the_fid_over_draws(service: Service) -> None:
+    arena = Arena(service, entries="generator", draws={"public": 2, "private": 3})
+    ada, bob = arena.entry("ada", 10.0, 20.0), arena.entry("bob", 11.0)
+
+    def measure(kind: TrackKind, draws: list[float], *, hours: float = 0.0) -> None:
+        mean, now = sum(draws) / len(draws), arena.now + timedelta(hours=hours)
+        with arena.begin() as session:
+            entry = session.merge(ada)
+            add_measurement(session, arena.state, entry, fid=mean, distance=0.5, now=now, kind=kind, draws=draws)
+
+    measure("public", [9.0, 11.0])
+    measure("private", [19.0, 20.0, 21.0])
+    spread = pytest.approx(2**0.5)
+    assert [place["fid_spread"] for place in arena.board()["entries"]] == [spread, None]
+    rows = list(csv.DictReader(io.StringIO(arena.get(format="csv").text)))
+    assert [row["fid_spread"] for row in rows] == [str(2**0.5), ""]
+    page = service.http.get(f"/competitions/{arena.slug}").text
+    assert re.findall(r'data-label="FID spread">(.*?)<', page) == ["1.414", "–"]
+    (seen,) = service.call("ada", "GET", f"/submissions/{ada.id}").json()["measurements"]
+    drawn = [{"fid": fid, "memorization_distance": 0.5} for fid in (9.0, 11.0)]
+    assert (seen["track"], seen["fid_spread"], seen["draws"]) == ("public", spread, drawn)
+    (seen,) = service.call("bob", "GET", f"/submissions/{bob.id}").json()["measurements"]
+    assert (seen["fid_spread"], seen["draws"]) == (None, None)
+    arena.publish()
+    measure("private", [8.0], hours=1)
+    (place,) = arena.board(track="private")["entries"]
+    assert (place["fid"], place["fid_spread"]) == (20.0, 1.0), "the final board is that of its publication"
+    with arena.begin() as session:
+        state = load_state(session, arena.slug, arena.now)
+        released = list(table_rows(session, state, "ranks", names=Pseudonyms(b"key")))
+    column = [column.name for column in TABLES["ranks"]].index("fid_spread")
+    assert [row[column] for row in released] == [spread, None, 1.0]
 
 
 def test_a_waived_penalty_has_no_effect(service: Service) -> None:

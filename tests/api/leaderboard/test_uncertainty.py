@@ -110,6 +110,21 @@ def test_a_new_measurement_has_no_error_before_its_evidence(arena: Arena) -> Non
     assert places(uncertainty(arena)) == [("Ada", 1, 2), ("Bob", None, None), ("Eve", 3, 3)]
 
 
+def test_without_evidence_the_error_follows_from_the_spread(service: Service) -> None:
+    """Student's t for three draws; the evidence of one draw, divided by the root of three, replaces it."""
+    arena = Arena(service, entries="generator", draws={"public": 3, "private": 1}, medals={"gold": 1})
+    entries = [arena.entry("ada", 10.0), arena.entry("bob", 12.0)]
+    with arena.begin() as session:
+        ada = session.merge(entries[0])
+        add_measurement(session, arena.state, ada, fid=10.0, distance=0.5, now=arena.now, draws=[9.9, 10.0, 10.1])
+    known, unknown = uncertainty(arena).json()["places"]
+    assert known["highest_score"] == pytest.approx(10.0 + 4.30265273 * 0.1 / 3**0.5)
+    assert (unknown["standard_error"], uncertainty(arena).json()["without_error"]) == (None, 1)
+    add_errors(arena, entries, 0.3, private=False)
+    known, other = uncertainty(arena).json()["places"]
+    assert (known["standard_error"], other["standard_error"]) == pytest.approx((0.3 / 3**0.5, 0.3))
+
+
 def test_entries_with_the_same_images_are_compared_as_a_pair(service: Service) -> None:
     """Their difference has no error, so the copy that was submitted later is certainly behind."""
     arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3})

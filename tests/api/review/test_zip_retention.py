@@ -96,6 +96,7 @@ def test_zips_are_deleted_after_their_days(finished: Finished, monkeypatch: pyte
     assert view["zip_removed_at"] is not None
     assert len(view["sha256"]) == 64
     assert view["measurements"], "the scores stay"
+    assert service.call("organizer", "GET", f"/submissions/{finished.entries['bob']}/review").status_code == 200
 
     monkeypatch.setattr(rescore, "load_settings", lambda _: service.context.settings)
     with pytest.raises(Conflict, match="was removed on"):

@@ -270,7 +270,8 @@ def find_root(service: Service) -> Path:
 def test_cleanup_knows_every_column_with_blob_keys() -> None:
     """Cleanup would delete blobs of a new column that is not in ``COLUMNS``."""
     columns = {f"{table.name}.{column.name}" for table in Table.metadata.sorted_tables for column in table.columns}
-    referring = {name for name in columns if name.endswith(("blob_key", "sprite_key", "artifact_key", "arrays_key"))}
+    endings = ("blob_key", "sprite_key", "artifact_key", "arrays_key", "images_key")
+    referring = {name for name in columns if name.endswith(endings)}
     assert referring == {f"{column.class_.__tablename__}.{column.key}" for column in COLUMNS.values()}
 
 

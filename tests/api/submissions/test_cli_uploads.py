@@ -82,7 +82,7 @@ def test_saved_uploads_expire_and_can_be_forgotten(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def upload_state(name: str, url: str = "http://127.0.0.1:9") -> resumable.ResumableUpload:
-        return resumable.open_resumable_upload(url, "dogs", BytesIO(b"bytes"), file_name=name, note="")
+        return resumable.open_resumable_upload(url, "dogs", BytesIO(b"bytes"), file_name=name, note="", latent={})
 
     first = upload_state("a.zip")
     assert upload_state("a.zip") == first

@@ -17,13 +17,14 @@ from pydantic import SecretStr
 from kennel_client.api import ApiClient
 from kennel_client.resumable import PendingUpload, upload
 from scorer.blobs import open_blobs
-from scorer.db.tables import Upload
+from scorer.db.tables import Submission, Upload
 from scorer.settings import Settings
 from scorer.teams.storage import SHARE
 from tests.api.conftest import API, Service, limited, refused
 from tests.api.submissions.tus import TUS, begun, send
 from tests.factories import make_zip, noise_images
 from tests.http_server import serve
+from tests.linear_generators import honest_generator
 from tests.privacy.requests import CODE
 from worker.maintenance import cleanup
 
@@ -79,6 +80,25 @@ def test_a_zip_is_uploaded_directly_to_the_store(service: Service, slug: str) ->
     assert (entry["sha256"], entry["file_name"], entry["note"]) == (sha256, "mine.zip", "by put")
     service.run_jobs()
     assert service.call("ada", "GET", f"/submissions/{entry['id']}").json()["status"] == "scored"
+
+
+def test_a_generator_is_uploaded_directly_to_the_store(service: Service, slug: str) -> None:
+    generators, onnx = service.competition(entries="generator"), honest_generator(1, 16)
+    body = {"length": len(onnx), "latent": 12, "distribution": "uniform", "file_name": "g.onnx"}
+    view = create(service, generators, **body).json()
+    put(view, onnx)
+    done = complete(service, view).json()
+    with service.context.sessions() as session:
+        row = session.query(Submission).filter_by(id=done["submission"]).one()
+    assert row.latent == {"dimension": 12, "distribution": "uniform", "classes": None}
+    assert service.context.blobs.read(row.blob_key or "") == onnx
+    again = create(service, generators, **body).json()
+    put(again, onnx)
+    assert (complete(service, again).json()["submission"], row.blob_key) == (row.id, f"submissions/{view['id']}.onnx")
+    wrong = create(service, slug, length=len(onnx), file_name="g.onnx").json()
+    put(wrong, onnx)
+    assert "kennel draw g.onnx" in refused(complete(service, wrong), 422, "not-a-zip")["title"]
+    refused(create(service, slug, latent=12), 422, "bad-latent")
 
 
 def test_the_address_accepts_only_the_announced_length(service: Service, slug: str) -> None:

@@ -1,7 +1,6 @@
 """Resumable uploads: the tus protocol, stored bytes after a lost connection, and refusals."""
 
 import hashlib
-from base64 import b64encode
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -16,19 +15,14 @@ from sqlalchemy.orm import Session
 from scorer.archive.limited_listing import require_images
 from scorer.db.tables import Submission, Upload
 from scorer.errors import Conflict, TooLarge
-from scorer.submissions import upload_bytes, uploads
+from scorer.submissions import intake, upload_bytes, uploads
 from scorer.submissions.upload_bytes import Appender
 from scorer.teams.storage import build_upload_limits
 from tests.api.conftest import API, Service, refused
-from tests.api.submissions.tus import TUS, ZIP, begun, checksum, create, head, send, stored
+from tests.api.submissions.tus import TUS, ZIP, begun, checksum, create, head, send, stored, words
 from tests.factories import make_zip, noise_images
 
 pytestmark = pytest.mark.usefixtures("one_day")
-
-
-def words(**values: str) -> str:
-    """Return an Upload-Metadata header."""
-    return ",".join(f"{name} {b64encode(value.encode()).decode()}" for name, value in values.items())
 
 
 @pytest.fixture
@@ -550,7 +544,7 @@ def test_two_parallel_finishes_create_one_submission(
             assert other.state == "done"
         require_images(*args, **options)
 
-    monkeypatch.setattr(upload_bytes, "require_images", late)
+    monkeypatch.setattr(intake, "require_images", late)
     assert send(service, path, 0, ZIP).headers["kennel-submission"] == "second"
     with service.context.sessions() as session:
         assert _count(session) == 1

@@ -22,6 +22,11 @@ def create(service: Service, slug: str, length: int, who: str = "ada", **headers
     return service.call(who, "POST", path, headers={**TUS, "Upload-Length": str(length), **request_headers})
 
 
+def words(**values: str) -> str:
+    """Return an Upload-Metadata header."""
+    return ",".join(f"{name} {b64encode(value.encode()).decode()}" for name, value in values.items())
+
+
 def begun(service: Service, slug: str, content: bytes = ZIP, **headers: str) -> str:
     """Create an upload and return its path below the API."""
     answer = create(service, slug, len(content), **headers)

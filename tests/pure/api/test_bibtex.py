@@ -35,6 +35,7 @@ def make_receipt(team: str, title: str) -> Receipt:
         submission="s_1",
         team=team,
         zip_sha256=None,
+        generator=None,
         accepted_at=MOMENT,
         late=False,
         scores=[],

@@ -1,5 +1,6 @@
 """A competition's pages: its prizes and dates, its data files, and the uncertainty of ranks."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -48,6 +49,28 @@ def test_prizes_dates_and_limits_are_public(browser: Browser, zone: str) -> None
         page.set_viewport_size({"width": PHONE, "height": 800})
         assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
         assert tab.console_messages == []
+
+
+def test_a_competition_of_generators_describes_draws_and_limits(browser: Browser, service: Service) -> None:
+    draws = {"public": 2, "distribution": "uniform", "classes": 10}
+    slug = service.competition(entries="generator", image_size=32, draws=draws)
+    with serve(service.app) as url, visit(browser, f"{url}/competitions/{slug}", width=PHONE) as tab:
+        page = tab.page
+        expect(page.get_by_text("An entry is a generator in an ONNX file")).to_be_visible()
+        section = page.locator("section", has=page.get_by_role("heading", name="Draws"))
+        expect(section).to_contain_text("The public score comes from 2 draws and the final score from 3 other draws.")
+        expect(section).to_contain_text("Latents are uniform on [−1, 1] unless")
+        expect(section).to_contain_text("the network takes 10 more numbers. They follow from secrets")
+        expect(section.get_by_role("listitem")).to_have_count(3)
+        fitting = page.locator("section", has=page.get_by_role("heading", name="Generators that fit"))
+        expect(fitting).to_contain_text("5,000 nodes and 67 million weights")
+        expect(fitting).to_contain_text("torch.onnx.export(generator.eval()")
+        fitting.get_by_text("ONNX operators are supported").click()
+        expect(fitting.get_by_text("ConvTranspose, Cos")).to_be_visible()
+        expect(fitting).to_contain_text("data release contains no models")
+        assert "private" not in page.content().lower(), "the final score's track is hidden before publication"
+        assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
+        take_pictures(page, "competition-of-generators")
 
 
 FILES = [
@@ -101,3 +124,10 @@ def test_a_phone_shows_every_number_of_a_place(browser: Browser, service: Servic
             assert box["x"] + box["width"] <= PHONE
             assert 0 < box["height"] < 60, "two lines at most"
         assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE
+
+
+def test_the_legend_of_the_board_begins_with_the_best_medal(service: Service) -> None:
+    arena = Arena(service, medals={"gold": 1, "silver": 2, "bronze": 3})
+    arena.entry("ada", 10.0)
+    board = parse_html(service.http.get(f"/competitions/{arena.slug}").text).one("main")
+    assert re.findall(r"(\w+) medals up to rank (\d)", board.text) == [("gold", "1"), ("silver", "2"), ("bronze", "3")]

@@ -119,6 +119,7 @@ def test_an_organizer_creates_a_draft(browser: Browser, service: Service) -> Non
         assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
         page.get_by_label("Title").fill("Cats & dogs")
         page.get_by_label("Slug").fill(taken)
+        page.get_by_label("Teams submit").select_option("generator")
         page.get_by_label("Images per entry").fill("500")
         page.get_by_label("Public extractor").select_option("efficientnet_lite0@1")
         page.get_by_label("Private extractor").select_option("efficientnet_lite2@1")
@@ -130,6 +131,14 @@ def test_an_organizer_creates_a_draft(browser: Browser, service: Service) -> Non
         page.get_by_role("button", name="Create draft").click()
         expect(page.get_by_role("status")).to_contain_text("Draft created.")
         expect(page.get_by_text("no training images are attached")).to_be_visible()
+        page.get_by_label("Draws for the final score").fill("2")
+        page.get_by_label("Latent distribution").select_option("uniform")
+        page.get_by_role("button", name="Save settings").click()
+        expect(page.get_by_role("status")).to_have_text("Settings saved.")
+        expect(page.get_by_label("Draws for the final score")).to_have_value("2")
+        expect(page.get_by_label("Latent distribution")).to_have_value("uniform")
+        expect(page.get_by_label("Draws for the public score")).to_have_value("1")
+        assert page.evaluate(OVERFLOWING_ELEMENTS, PHONE) == []
     made = view(service, "cats-and-dogs")
     expected = {"phase": "draft", "title": "Cats & dogs", "image_count": 500, "image_size": 64, "daily_limit": 5}
     assert expected.items() <= made.items()

@@ -45,7 +45,7 @@ def fill(page: Any, folder: Path, content: bytes, dimension: int) -> None:
     file = folder / "generator.onnx"
     file.write_bytes(content)
     page.get_by_label("Latent dimension").fill(str(dimension))
-    page.get_by_role("radio", name="standard normal").check()
+    page.get_by_role("radio", name="standard normal", exact=True).check()
     page.get_by_label("ONNX file").set_input_files(file)
     with page.expect_navigation():
         page.get_by_role("button", name=re.compile("(Submit|Replace) generator")).click()

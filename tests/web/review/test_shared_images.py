@@ -46,6 +46,7 @@ def test_entries_of_two_teams_that_share_30_percent(service: Service) -> None:
     assert pair.pop("examples") == [[0, 4], [1, 5], [2, 6]]
     assert pair == {
         "submission_id": entries["ada"], "ref": refs["ada"], "team": "Ada", "images": 3, "equal": 2, "share": 0.3,
+        "same_latents": None, "recovered": None,
         "words": "The entries have 3 images (30 %) in common, 2 of them with equal pixels.", "came_first": order,
     }  # fmt: skip
     assert [(other["ref"], other["examples"]) for other in look("ada")["sharing"]] == [

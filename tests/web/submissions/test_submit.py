@@ -10,21 +10,25 @@ from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
+from sqlalchemy import select
 
 from api.http.csrf import csrf_token
 from api.http.forms import MAX_FIELDS
 from api.http.multipart import MAX_BYTES_BEFORE_FILE
+from scorer.db.tables import Submission
 from scorer.teams.quotas import RETRY_AFTER_SECONDS
 from tests.api.conftest import Service, service
 from tests.factories import make_zip, noise_images
 from tests.flaky_proxy import FlakyProxy
 from tests.http_server import serve
+from tests.linear_generators import honest_generator
 from tests.web.browser import OVERFLOWING_ELEMENTS, take_pictures
 from tests.web.pages import start_session
 
 __all__ = ["service"]
 pytestmark = pytest.mark.usefixtures("one_day")
 ZIP = make_zip(noise_images(9))
+ONNX = honest_generator(1, 16)
 HTML = {"Accept": "text/html"}
 
 
@@ -148,6 +152,32 @@ def test_a_plain_form_shows_what_is_wrong(service: Service) -> None:
     )
     assert empty.status_code == 422
     assert entries(service, slug) == []
+
+
+def test_the_page_of_a_generator_competition_asks_for_the_latent_space(service: Service) -> None:
+    slug = service.competition(entries="generator", draws={"distribution": "uniform", "classes": 5, "private": 2})
+    secret = start_session(service, "ada")
+    headers = {**HTML, "Cookie": f"kennel={secret}"}
+    page = service.http.get(f"/competitions/{slug}/submit", headers=headers).text
+    assert "1 draw for the public and 2 for the final score, each of 8 images of 16 × 16 pixels" in " ".join(
+        page.split()
+    )
+    assert "as in the file, else uniform" in page
+    assert "as in the file, else 5" in page
+    assert "zip" not in page.split("<main")[1]
+    assert (
+        'name="latent"' not in service.http.get(f"/competitions/{service.competition()}/submit", headers=headers).text
+    )
+    wrong = service.http.post(
+        f"/competitions/{slug}/submit",
+        data={"csrf": csrf_token(secret), "latent": "12", "distribution": "normal", "classes": "many"},
+        files={"file": ("g.onnx", ONNX)},
+        headers=headers,
+    )
+    assert wrong.status_code == 422
+    assert "Classes is &#39;many&#39;; it must be a whole number." in wrong.text
+    assert 'value="12"' in wrong.text
+    assert "<option selected>normal</option>" in wrong.text
 
 
 def test_a_forged_form_is_refused(service: Service) -> None:
@@ -302,6 +332,28 @@ def test_a_browser_shows_what_is_wrong_with_the_zip(browser: Browser, service: S
         assert "7" in page.locator("#problem").inner_text()
         assert page.locator("#send").is_enabled()
     assert complaints == []
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_browser_submits_a_generator_once(browser: Browser, service: Service, tmp_path: Path, scripts: bool) -> None:
+    slug = service.competition(entries="generator")
+    file = tmp_path / "g.onnx"
+    file.write_bytes(ONNX)
+    with serve(service.app) as url, tab(browser, service, url, java_script_enabled=scripts) as page:
+        for times in (1, 2):
+            page.goto(f"{url}/competitions/{slug}/submit")
+            page.fill("#latent", "12")
+            page.select_option("#distribution", "truncated-normal")
+            take_pictures(page, "submit-generator")
+            page.set_input_files("#file", file)
+            page.click("#send")
+            page.wait_for_url("**/submissions/*")
+            (entry,) = entries(service, slug)
+            notice = page.get_by_text(f"This file is entry {entry['ref']}, submitted")
+            expect(notice).to_be_visible(visible=times == 2)
+    with service.context.sessions() as session:
+        (latent,) = session.scalars(select(Submission.latent))
+    assert latent == {"dimension": 12, "distribution": "truncated-normal", "classes": None}
 
 
 @pytest.mark.parametrize("width", [320, 1280])
