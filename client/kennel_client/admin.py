@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypedDict, get_args
+from typing import Any, BinaryIO, Literal, TypedDict, Unpack, get_args
 
 from kennel_client import answers
 from kennel_client.api import build_path, open_file, segment, send_file
@@ -14,6 +14,7 @@ from kennel_client.archive.zip_writing import zip_folder
 from kennel_client.errors import Refused, naming
 from kennel_client.methods import Api, Method, Methods, calls, lists
 from kennel_client.names import ThresholdMethod, TrackKind
+from kennel_client.resumable import DeclaredLatent
 from kennel_client.steps import Download, LocalWork, Operation, all_pages, call, get
 from kennel_client.waiting import ignore, wait_until
 
@@ -627,6 +628,10 @@ class Submissions(Methods[Api]):
     def label(self, slug: str, submission: str, label: Label, *, note: str = "") -> answers.LabelView:
         """Set the decided label of an entry."""
 
+    @calls("POST /submissions/{submission}/generator")
+    def audit_generator(self, submission: str) -> answers.GeneratorView:
+        """Audit a submission that is a generator, unless that was done."""
+
     @calls("PUT /submissions/{submission}/early-label")
     def label_early(self, submission: str, label: Label) -> answers.EarlyLabelView:
         """Give an entry an early label, which only serves to compare extractors."""
@@ -645,10 +650,19 @@ class Submissions(Methods[Api]):
 
     @Method
     def submit_benchmark(
-        self, slug: str, file: File, name: str, *, file_name: str | None = None, note: str = ""
+        self,
+        slug: str,
+        file: File,
+        name: str,
+        *,
+        file_name: str | None = None,
+        note: str = "",
+        **latent: Unpack[DeclaredLatent],
     ) -> Operation[answers.AcceptedView]:
-        """Submit a benchmark: the board shows it under ``name`` and never ranks it."""
-        params = {"benchmark": name, "file_name": file_name or f"{name}.zip", "note": note}
+        """Submit a benchmark: the board shows it under ``name`` and never ranks it. ``latent``, ``distribution`` and
+        ``classes`` declare a generator's latent space."""
+        declared = {key: value for key, value in latent.items() if value is not None}
+        params = {"benchmark": name, "file_name": file_name or name, "note": note, **declared}
         with opened(file) as content:
             path = build_path("competitions", slug, "submissions")
             accepted: answers.AcceptedView = yield from send_file("POST", path, content, params=params)

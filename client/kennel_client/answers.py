@@ -203,7 +203,7 @@ class PointView(TypedDict):
 
 
 class RemovedZips(TypedDict):
-    """The number of zips deleted from the store, and their total size in bytes."""
+    """The number of zips or generators deleted from the store, and their total size in bytes, with their draws."""
 
     zips: int
     bytes: int
@@ -211,16 +211,16 @@ class RemovedZips(TypedDict):
 
 
 class ZipTotal(TypedDict):
-    """The number of zips, and their total size in bytes."""
+    """The number of zips or generators, and their total size in bytes, with their draws."""
 
     zips: int
     bytes: int
 
 
 class ZipRetention(TypedDict):
-    """The zips that are deleted after publication. The zips of winning teams and benchmark submissions are kept, and
-    those of submissions with a review, label, ruling or rebuttal. So are the hashes, scores and evidence of all
-    submissions."""
+    """The zips that are deleted after publication, or the generators and their draws. Those of winning teams and
+    benchmark submissions are kept, and those of submissions with a review, label, ruling or rebuttal. So are
+    generators that are final picks, and the hashes, scores and evidence of all submissions."""
 
     kept_days: int | None
     leave_from: str | None
@@ -276,6 +276,17 @@ class ComparisonStatus(TypedDict):
     extractors: list[ComparedExtractor]
 
 
+class DrawSpec(TypedDict):
+    """How the service draws the images of generators."""
+
+    public: NotRequired[int]
+    private: NotRequired[int]
+    distribution: NotRequired[Literal["normal", "uniform", "truncated-normal"]]
+    classes: NotRequired[int | None]
+    minutes: NotRequired[int]
+    release: NotRequired[bool]
+
+
 class Medals(TypedDict):
     """The last rank of each medal."""
 
@@ -306,6 +317,8 @@ class CompetitionChanges(TypedDict):
     title: NotRequired[str]
     description: NotRequired[str]
     rules: NotRequired[str]
+    entries: NotRequired[Literal["images", "generator"]]
+    draws: NotRequired[DrawSpec]
     image_count: NotRequired[int]
     image_size: NotRequired[int]
     opens_at: NotRequired[str | None]
@@ -335,6 +348,8 @@ class CompetitionSpec(TypedDict):
     title: str
     description: NotRequired[str]
     rules: NotRequired[str]
+    entries: NotRequired[Literal["images", "generator"]]
+    draws: NotRequired[DrawSpec]
     image_count: NotRequired[int]
     image_size: NotRequired[int]
     opens_at: NotRequired[str | None]
@@ -355,6 +370,13 @@ class CompetitionSpec(TypedDict):
     score_decimals: NotRequired[int]
     public: NotRequired[TrackSpec]
     private: NotRequired[TrackSpec]
+
+
+class DrawSecretView(TypedDict):
+    """A secret that the latents of draws follow from."""
+
+    sha256: str
+    secret: str | None
 
 
 Phase = Literal["draft", "open", "review", "provisional", "final"]
@@ -380,6 +402,8 @@ class CompetitionView(TypedDict):
     rules_sha256: str | None
     rules_accepted: NotRequired[bool | None]
     phase: Phase
+    entries: Literal["images", "generator"]
+    draws: DrawSpec
     image_count: int
     image_size: int
     opens_at: str | None
@@ -402,6 +426,7 @@ class CompetitionView(TypedDict):
     medals: dict[str, int]
     score_decimals: int
     tracks: list[TrackView]
+    draw_secrets: dict[str, DrawSecretView]
     missing: NotRequired[list[str] | None]
 
 
@@ -530,6 +555,134 @@ class FlaggedView(TypedDict):
     state: Literal["open", "waiting", "disputed", "unruled", "decided"]
     reviews: int
     label: Literal["legitimate", "mgan", "sup", "ae", "aug", "other"] | None
+
+
+class FormerView(TypedDict):
+    """A replaced generator and its verdict."""
+
+    sha256: str
+    handed_in_by: str
+    handed_in_at: str
+    verdict: Literal["copies", "no-sign", "inconclusive"] | None
+
+
+class ErrorHistogram(TypedDict):
+    """The number of targets of each kind in each bin. The edges, (bins + 1,), ascend on a logarithmic axis. The first
+    bin also counts all smaller errors."""
+
+    edges: list[float]
+    counts: dict[str, list[int]]
+
+
+class DetectableShares(TypedDict):
+    """The smallest shares in (0, 1] that a test finds with 80 % and with 95 % probability; null if the test does not
+    even find a share of 1."""
+
+    with_80: float | None
+    with_95: float | None
+
+
+class FeaturesView(TypedDict):
+    """The 1-nearest-neighbour two-sample test of newly drawn against submitted images, with their features."""
+
+    accuracy: float
+    expected: float
+    p_value: float
+    count: int
+
+
+class GeneratorMatchView(TypedDict):
+    """Whether the generator produced the submission."""
+
+    verdict: Literal["another-generator", "other-distribution", "no-difference", "inconclusive"]
+    sentence: str
+    count: int
+    found: float
+    low: float
+    high: float
+    found_of_own: float
+    found_of_held_out: float
+    p_value: float
+    detectable: DetectableShares
+    features: FeaturesView | None
+
+
+class PairShown(TypedDict):
+    """A target image and the generator's nearest image."""
+
+    error: float
+    name: str | None
+
+
+class PairsView(TypedDict):
+    """Pairs of one group in order of error: the 4 best, 4 from the middle, and the 4 worst."""
+
+    sheet: str
+    pairs: list[PairShown]
+
+
+class PowerView(TypedDict):
+    """The shares of memorised training images that the audit would detect."""
+
+    random: DetectableShares
+    near: DetectableShares | None
+
+
+class StabilityView(TypedDict):
+    """Repeated searches for some of the generator's own images, from several starting points each."""
+
+    starts: int
+    targets: int
+    low: list[float]
+    median: list[float]
+    high: list[float]
+    found: list[float]
+
+
+class StartsView(TypedDict):
+    """The share of images found after 1, 2, ... starts of the search."""
+
+    verbatim: list[float]
+    plausible: list[float]
+
+
+class RecoveredView(TypedDict):
+    """The result of latent recovery on the generator, judged with the current thresholds."""
+
+    verdict: Literal["copies", "no-sign", "inconclusive"]
+    explanation: str
+    p_value: float | None
+    gap: float | None
+    recovered_share: float | None
+    match: GeneratorMatchView | None
+    power: PowerView
+    histogram: ErrorHistogram | None
+    starts: dict[str, StartsView]
+    stability: StabilityView | None
+    report: dict[str, Any]
+    pairs: dict[str, PairsView]
+    measured_at: str
+
+
+class GeneratorView(TypedDict):
+    """The newest generator of a submission, or the submission itself if it is one, and the progress of its audit."""
+
+    bytes: int
+    sha256: str
+    latent: int
+    distribution: Literal["normal", "uniform", "truncated-normal"]
+    classes: int | None
+    is_entry: bool
+    handed_in_by: str
+    handed_in_at: str
+    state: Literal["waiting", "running", "refused", "failed", "done"]
+    stage: str | None
+    fraction: float | None
+    queue_position: int | None
+    refusal: str | None
+    faults: list[str]
+    result: RecoveredView | None
+    former: list[FormerView]
 
 
 class ScoreReproduction(TypedDict):
@@ -855,7 +1008,8 @@ class PairView(TypedDict):
 
 
 class SharingView(TypedDict):
-    """A submission of another team that shares images, equal or nearly equal, upright or mirrored."""
+    """A submission of another team that shares images, equal or nearly equal, upright or mirrored, or is nearly the
+    same generator."""
 
     submission_id: str
     ref: int
@@ -864,9 +1018,24 @@ class SharingView(TypedDict):
     images: int
     equal: int
     share: float
+    same_latents: float | None
+    recovered: float | None
     words: str
     came_first: str
     examples: list[list[int]]
+
+
+class CheckedGeneratorView(TypedDict):
+    """A generator that has passed its check."""
+
+    dimension: int
+    distribution: Literal["normal", "uniform", "truncated-normal"]
+    classes: int | None
+    network_sha256: str
+    seconds: float
+    same_as: str | None
+    public_draws: int
+    private_fault: str | None
 
 
 class CodeView(TypedDict):
@@ -888,11 +1057,20 @@ class ClosestPairView(TypedDict):
     distance: float
 
 
+class DrawView(TypedDict):
+    """The numbers of one draw."""
+
+    fid: float
+    memorization_distance: float
+
+
 class MeasurementView(TypedDict):
     """A measurement with the penalty from the current threshold. `mifid` is null for a copy."""
 
     track: Literal["public", "private"]
     fid: float
+    fid_spread: float | None
+    draws: list[DrawView] | None
     memorization_distance: float
     distance_se: float | None
     tau: float | None
@@ -934,6 +1112,7 @@ class SubmissionView(TypedDict):
     accepted_at: str
     finished_at: str | None
     late: bool
+    generator: CheckedGeneratorView | None
     sprite: str | None
     code: CodeView | None
     code_wanted_until: str | None

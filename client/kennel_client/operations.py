@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from kennel_client import answers
 from kennel_client.api import build_path, open_file
 from kennel_client.archive.zip_check import ZipCheck
 from kennel_client.errors import naming
 from kennel_client.methods import Api, Method, Methods
+from kennel_client.names import TrackKind
 from kennel_client.results import Board, Competition, Entry
-from kennel_client.resumable import ResumableUpload, open_resumable_upload
-from kennel_client.steps import LocalWork, Operation, all_pages, call, get
+from kennel_client.resumable import DeclaredLatent, ResumableUpload, open_resumable_upload
+from kennel_client.steps import Download, LocalWork, Operation, all_pages, call, get
 from kennel_client.submit import StageProgress, begin_upload, check_images, finish_upload
 from kennel_client.waiting import follow
 
@@ -47,7 +48,8 @@ class Participation(Methods[Api]):
         decoded the pixels. Raises ``Invalid`` with the first faults.
         """
         with open_file(Path(file)) as content, naming(file):
-            return (yield from check_images(slug, content, progress))
+            competition = yield from get(build_path("competitions", slug))
+            return (yield from check_images(competition, content, progress, file_name=Path(file).name))
 
     @Method
     def submit(
@@ -59,8 +61,11 @@ class Participation(Methods[Api]):
         check: bool = True,
         wait: bool = False,
         progress: StageProgress = silent,
+        **latent: Unpack[DeclaredLatent],
     ) -> Operation[Entry]:
-        """Check a zip locally, upload it, and with ``wait`` return once it is scored, rejected, cancelled or failed.
+        """Upload a zip, which is first checked locally, or a generator in an ONNX file; with ``wait``, return once it
+        is scored, rejected, cancelled or failed. ``latent`` (the dimension), ``distribution`` and ``classes`` declare a
+        generator's latent space. The same generator again returns your team's earlier entry.
 
         Uploads resume automatically after a lost connection. To continue an interrupted upload, submit the same file
         again. ``progress`` is called with the stage ("checking", "uploading") and its finished share.
@@ -69,7 +74,9 @@ class Participation(Methods[Api]):
         path = Path(file)
         with open_file(path) as content, naming(path):
             resumable: ResumableUpload = yield LocalWork(
-                lambda: open_resumable_upload(url, slug, content, file_name=path.name[-MAX_NAME_LENGTH:], note=note)
+                lambda: open_resumable_upload(
+                    url, slug, content, file_name=path.name[-MAX_NAME_LENGTH:], note=note, latent=latent
+                )
             )
             state = yield from begin_upload(resumable)
             submission = yield from finish_upload(resumable, state, content, progress=progress, check=check)
@@ -95,6 +102,21 @@ class Participation(Methods[Api]):
     def cancel(self, submission: str) -> Operation[Entry]:
         """Cancel an entry before its scoring starts. It then does not count towards the daily limit."""
         return Entry.of((yield from call("POST", build_path("submissions", submission, "cancel"))), self.api.url)
+
+    @Method
+    def download_generator(self, submission: str, to: str | PathLike[str]) -> Operation[Path]:
+        """Write the ONNX file of an entry to a file; returns its path."""
+        yield Download(build_path("submissions", submission, "file"), Path(to))
+        return Path(to)
+
+    @Method
+    def download_draw(
+        self, submission: str, track: TrackKind, number: int, *, to: str | PathLike[str]
+    ) -> Operation[Path]:
+        """Write the images of a draw, a zip of PNGs, to a file; returns its path. Those of private draws are available
+        to your team once a board is published."""
+        yield Download(build_path("submissions", submission, "draws", track, number), Path(to))
+        return Path(to)
 
     @Method
     def pick(self, slug: str, submissions: Sequence[str]) -> Operation[answers.PicksView]:

@@ -19,6 +19,8 @@ class Measurement:
     track: str
     mifid: float | None
     fid: float
+    fid_spread: float | None
+    """The standard deviation of the FID over draws; None for a single draw, and for a zip."""
     memorization_distance: float
     penalised: bool | None
     copy: bool
@@ -78,7 +80,7 @@ class Entry:
             (
                 measurement.track,
                 "copy" if measurement.copy else format_number(measurement.mifid),
-                format_number(measurement.fid),
+                format_fid(measurement.fid, measurement.fid_spread),
                 format_number(measurement.memorization_distance, 4),
                 str(measurement.rank or "-"),
                 measurement.explanation,
@@ -96,6 +98,8 @@ class Place:
     team: str
     score: float
     fid: float
+    fid_spread: float | None
+    """The same as in :class:`Measurement`."""
     memorization_distance: float
     penalised: bool
     entries: int
@@ -132,7 +136,7 @@ class Board:
                 str(place.rank),
                 place.team,
                 format_number(place.score),
-                format_number(place.fid),
+                format_fid(place.fid, place.fid_spread),
                 format_number(place.memorization_distance, 3),
                 *(significant(place.shown.get(name)) for name in shown),
                 str(place.entries),
@@ -180,6 +184,11 @@ def rules_state(competition: View) -> str:
 def format_number(value: float | None, digits: int = 2) -> str:
     """A measured number with ``digits`` decimals, or a dash."""
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def format_fid(value: float | None, spread: float | None) -> str:
+    """An FID with its spread over draws, if it has one."""
+    return format_number(value) + (f" ± {significant(spread, 2)}" if spread is not None else "")
 
 
 def significant(value: float | None, digits: int = 4) -> str:

@@ -7,16 +7,17 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict
 
 from platformdirs import user_state_path
 
 from kennel_client.api import TIMEOUT, segment
 from kennel_client.errors import Refused
+from kennel_client.names import Distribution
 from kennel_client.steps import RETRY_SECONDS, Operation, Pause, Request, Retries, StoreRequest, answer_to, parse_json
 
 STALL_TIMEOUT = (30.0, 90.0, 30.0, 30.0)
@@ -33,6 +34,15 @@ Waiting = Callable[[str], None]
 """Called with the reason for each pause of an upload."""
 
 
+class DeclaredLatent(TypedDict, total=False):
+    """What an upload declares of a generator's latent space: the dimension ``latent``, the distribution, and the
+    classes of a one-hot class."""
+
+    latent: int | None
+    distribution: Distribution | None
+    classes: int | None
+
+
 @dataclass(frozen=True)
 class PendingUpload:
     """A file to submit. ``key`` is the Idempotency-Key: with the same key, :meth:`begin` resumes the same upload, even
@@ -45,6 +55,8 @@ class PendingUpload:
     key: str
     note: str = ""
     sha256: str | None = None
+    latent: Mapping[str, object] = field(default_factory=dict)
+    """A :class:`DeclaredLatent` without None."""
 
     def begin(self) -> Operation[dict[str, Any]]:
         """Begin the upload, or get the one begun with the same key; returns its state."""
@@ -53,6 +65,7 @@ class PendingUpload:
 
     def request(self) -> Request:
         body = {"length": self.length, "file_name": self.file_name, "note": self.note, "sha256": self.sha256}
+        body |= self.latent
         headers = {"Idempotency-Key": self.key}
         return Request("POST", f"/competitions/{segment(self.slug)}/uploads", json=body, headers=headers)
 
@@ -170,22 +183,25 @@ class ResumableUpload:
     file: Path
 
     def forget(self) -> None:
-        """Delete the file: the upload has ended, and the same zip again is a new entry."""
+        """Delete the file: the upload has ended, and the same file again is a new upload."""
         self.file.unlink(missing_ok=True)
 
 
-def open_resumable_upload(url: str, slug: str, file: BinaryIO, *, file_name: str, note: str) -> ResumableUpload:
-    """The upload stored for the same bytes, name and note, else a new one."""
+def open_resumable_upload(
+    url: str, slug: str, file: BinaryIO, *, file_name: str, note: str, latent: DeclaredLatent
+) -> ResumableUpload:
+    """The upload stored for the same bytes, name, note and latent space, else a new one."""
     length = file.seek(0, os.SEEK_END)
     sha256 = hash_file(file)
-    description = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256}
+    declared = {name: value for name, value in latent.items() if value is not None}
+    description = {"url": url, "competition": slug, "file_name": file_name, "note": note, "sha256": sha256, **declared}
     folder = user_state_path("kennel") / "uploads"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _delete_expired(folder)
     name = hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
     state_file = folder / f"{name[:32]}.json"
     key = _saved_key(state_file) or _new_key(state_file, description)
-    return ResumableUpload(PendingUpload(slug, file_name, length, key, note, sha256), state_file)
+    return ResumableUpload(PendingUpload(slug, file_name, length, key, note, sha256, declared), state_file)
 
 
 def hash_file(file: BinaryIO) -> str:
@@ -204,7 +220,7 @@ def _saved_key(state_file: Path) -> str | None:
     return key
 
 
-def _new_key(state_file: Path, description: dict[str, str]) -> str:
+def _new_key(state_file: Path, description: Mapping[str, object]) -> str:
     """A new key, written to disk completely before it is sent to the service."""
     key = secrets.token_hex(16)
     draft = state_file.with_suffix(".new")

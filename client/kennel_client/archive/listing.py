@@ -4,6 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import BinaryIO
 
 from kennel_client.archive.central_directory import (
@@ -12,6 +13,7 @@ from kennel_client.archive.central_directory import (
     Directory,
     Member,
     find_directory,
+    read_at,
     read_members,
 )
 from kennel_client.archive.faults import count_phrase, faulty_members_error, printable_list, printable_name
@@ -42,6 +44,7 @@ _AES = 99  # WinZip's encryption has this method number instead of the real meth
 STRIP_METADATA = (
     "Strip it, for example with `exiftool -all= *.png` or `mogrify -strip *.png`, and create the zip again."
 )
+_IR_VERSION = b"\x08"  # protobuf's tag of ModelProto.ir_version, with which exporters begin an ONNX file
 _UNREADABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control and direction characters, line ends
 
 
@@ -89,6 +92,24 @@ class ImageSpec:
     def upload_bytes(self) -> int:
         """The largest zip worth receiving: all images, their headers and the directory."""
         return self.total_bytes + 2 * self.directory_bytes
+
+
+def is_generator(file: BinaryIO, file_name: str) -> bool:
+    """Whether the file is a generator in ONNX according to its first bytes or its name."""
+    start = read_at(file, 0, 2)
+    is_onnx = start[:1] == _IR_VERSION and 1 <= start[-1] < 32
+    return is_onnx or (file_name.lower().endswith(".onnx") and start != b"PK")
+
+
+def refuse_generator(file: BinaryIO, file_name: str, spec: ImageSpec) -> None:
+    """Raise ``Invalid`` (``not-a-zip``), with the command that draws images, if the file is a generator in ONNX."""
+    if is_generator(file, file_name):
+        draw = f"kennel draw {quote(file_name or 'FILE')} --seed 1 --count {spec.count} --out entry.zip"
+        raise Invalid(
+            "not-a-zip",
+            "This is a generator in an ONNX file, but the competition takes a zip of PNG images. Draw them with "
+            f"`{draw}`, and submit entry.zip.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,13 @@ def require_token(login: Login) -> str:
     return login.token
 
 
+def needs_server(command: str, extras: str) -> Unreadable:
+    return Unreadable(
+        f"`{command}` needs the server, but only the client is installed. In Kennel's source folder, "
+        f"run: pip install ./client '.[{extras}]'"
+    )
+
+
 def say(line: str) -> None:
     err.print(line, markup=False, soft_wrap=True)
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from kennel_client.cli.formatting import terminal_safe_lines, utf8_output
 from kennel_client.errors import KennelError, Refused, Unreachable, Unreadable
-from kennel_client.submit import ZIP_FAULT_STATUSES
+from kennel_client.submit import FILE_FAULT_STATUSES
 
 
 class ExitCode(IntEnum):
@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
 EXIT_CODE_TEXTS = {
     ExitCode.DONE: "done; with --watch, the submission is scored",
     ExitCode.FAULTY: (
-        "the zip has faults; the submission was rejected, cancelled or failed; or another error on this machine"
+        "the file has faults; the submission was rejected, cancelled or failed; or another error on this machine"
     ),
     ExitCode.USAGE: "wrong arguments, or an unreadable file",
     ExitCode.REFUSED: (
@@ -47,7 +47,7 @@ def exit_codes_help() -> str:
 
 
 def choose_exit_code(error: Refused | KennelError, *, uploading: bool = False) -> ExitCode:
-    """The status for an error. Set ``uploading`` if the zip may be the cause."""
+    """The status for an error. Set ``uploading`` if the file may be the cause."""
     if isinstance(error, Unreadable) or (isinstance(error, KennelError) and error.slug in LOCAL_FILE_SLUGS):
         return ExitCode.USAGE
     if isinstance(error, Unreachable) or (isinstance(error, Refused) and error.status >= 500):
@@ -58,7 +58,7 @@ def choose_exit_code(error: Refused | KennelError, *, uploading: bool = False) -
         return ExitCode.SIGN_IN
     if error.status == 429:
         return ExitCode.LIMIT
-    return ExitCode.FAULTY if uploading and error.status in ZIP_FAULT_STATUSES else ExitCode.REFUSED
+    return ExitCode.FAULTY if uploading and error.status in FILE_FAULT_STATUSES else ExitCode.REFUSED
 
 
 def format_error(error: Refused | KennelError) -> str:

@@ -11,13 +11,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kennel_client.cli import exit_codes
-from kennel_client.cli.connection import KennelGroup, exit_on_error
+from kennel_client.cli.connection import KennelGroup, exit_on_error, needs_server
 from kennel_client.cli.groups import ListedCommand, ListingGroup, command_in, listing
-from kennel_client.errors import Unreadable
 
 SERVER_GROUP = "kennel.server"
 """The entry point through which an installed server provides the whole command."""
-SERVER_COMMANDS = ("demo", "migrate", "recover", "rescore", "score", "up", "weights")
+SERVER_COMMANDS = ("demo", "draw", "migrate", "recover", "rescore", "score", "up", "weights")
 SERVER_ADMIN_COMMANDS = {
     "account": ("create", "create-admin", "delete", "remove-second-factor", "reset-link", "set-role", "token"),
     "installation": (
@@ -31,7 +30,7 @@ SERVER_ADMIN_COMMANDS = {
     ),
 }
 """Commands that only the server has, by noun of ``kennel admin``. The client explains how to install them."""
-WITHOUT_A_SERVICE = frozenset({"recover", "score", "weights"})
+WITHOUT_A_SERVICE = frozenset({"draw", "recover", "score", "weights"})
 """The server's commands that need only the packages for computing."""
 COMMANDS = {
     "accounts": {
@@ -45,12 +44,15 @@ COMMANDS = {
     },
     "check": {
         "check": (
-            "Check a zip as the service would, without uploading it. If it has faults, list them and exit with status "
-            "1."
+            "Check a zip or a generator as the service would, without uploading it. If it has faults, list them and "
+            "exit with status 1."
         ),
     },
     "submissions": {
-        "submit": "Check a zip and upload it as a submission. With --watch, follow it until it is scored.",
+        "submit": (
+            "Submit a zip of images, which is first checked on this machine, or a generator. With --watch, follow it "
+            "until it is scored."
+        ),
         "status": (
             "Show your team's newest submissions, or one submission. With --watch, follow those in progress until they "
             "finish."
@@ -60,7 +62,10 @@ COMMANDS = {
     },
     "receipts": {
         "receipt": "Print a receipt of a submission's scores as JSON, signed so that anyone can verify it.",
-        "verify": "Verify that a receipt is unchanged and signed by the service it names. If not, exit with status 1.",
+        "verify": (
+            "Verify that a receipt is unchanged and signed by the service it names. With --generator, draw its images "
+            "again. If anything differs, exit with status 1."
+        ),
     },
     "competitions": {
         "competitions": "List the competitions.",
@@ -188,10 +193,7 @@ def _missing_command(group: str, name: str) -> TyperCommand:
 
     def say() -> None:
         extras = "worker" if name in WITHOUT_A_SERVICE else "api,worker,standalone"
-        raise Unreadable(
-            f"`{group} {name}` needs the server, but only the client is installed. In Kennel's source folder, "
-            f"run: pip install ./client '.[{extras}]'"
-        )
+        raise needs_server(f"{group} {name}", extras)
 
     return TyperCommand(name, callback=say, hidden=True, add_help_option=False, context_settings=ANYTHING)
 

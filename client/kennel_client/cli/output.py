@@ -18,6 +18,7 @@ from kennel_client.cli import tables
 from kennel_client.cli.connection import open_admin, reported_errors
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.formatting import escape_formula, format_time, terminal_safe, terminal_safe_lines, utf8_output
+from kennel_client.names import Distribution
 
 if TYPE_CHECKING:
     from kennel_client.admin import Admin
@@ -33,6 +34,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on
 Format = Literal["table", "csv", "json"]
 AsFormat = Annotated[Format | None, typer.Option("--format", help="Output format. Default: table.")]
 Watch = Annotated[bool, typer.Option("--watch", help="Wait for the score. If there is none, exit with status 1.")]
+LatentDimension = Annotated[
+    int | None, typer.Option(min=1, help="A generator's latent dimension. Default: that of the file.")
+]
+LatentDistribution = Annotated[
+    Distribution | None,
+    typer.Option(help="A generator's latent distribution. Default: as in the file, else the competition's."),
+]
+LatentClasses = Annotated[
+    int | None,
+    typer.Option(min=0, help="Classes of a one-hot class after a generator's latent; 0: no class. Default: as above."),
+]
+AcceptWeakerSandbox = Annotated[
+    bool,
+    typer.Option("--accept-weaker-sandbox", help="Run the generator even if this system lacks parts of the sandbox."),
+]
 TeamReason = Annotated[str, typer.Option("--reason", help="Reason (shown to the team).")]
 Reason = Annotated[str, typer.Option(help="Reason (recorded in the audit log).")]
 

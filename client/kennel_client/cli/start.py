@@ -82,11 +82,12 @@ def path_in(folder: Path, name: str) -> Path:
 
 def _write_kit(target: Path, competition: dict[str, Any], url: str) -> None:
     track = next(track for track in competition["tracks"] if track["kind"] == "public")
-    known = {name: competition[name] for name in ("slug", "title", "image_count", "image_size")}
-    readme = (KIT / "README.md").read_text(encoding="utf-8")
+    known = {name: competition[name] for name in ("slug", "title", "entries", "image_count", "image_size")}
+    generators = competition["entries"] == "generator"
+    readme = (KIT / ("GENERATORS.md" if generators else "README.md")).read_text(encoding="utf-8")
     texts = {
         "baseline.py": (KIT / "baseline.py").read_text(encoding="utf-8"),
-        "requirements.txt": (KIT / "requirements.txt").read_text(encoding="utf-8"),
+        "requirements.txt": (KIT / "requirements.txt").read_text(encoding="utf-8") + ("onnx\n" if generators else ""),
         "competition.json": json.dumps({**known, "url": url}, indent=2) + "\n",
         "README.md": readme.format(
             **known,

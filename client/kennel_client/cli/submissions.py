@@ -15,8 +15,20 @@ from kennel_client.cli import tables
 from kennel_client.cli.competitions import accepts_rules
 from kennel_client.cli.connection import err, interruptible, open_client, reported_errors, say, saying
 from kennel_client.cli.exit_codes import ExitCode
-from kennel_client.cli.formatting import format_duration
-from kennel_client.cli.output import IDS, Answer, Listing, Slug, SubmissionId, Watch, answers, columns
+from kennel_client.cli.formatting import format_duration, format_time
+from kennel_client.cli.output import (
+    IDS,
+    Answer,
+    LatentClasses,
+    LatentDimension,
+    LatentDistribution,
+    Listing,
+    Slug,
+    SubmissionId,
+    Watch,
+    answers,
+    columns,
+)
 from kennel_client.errors import Refused, naming
 from kennel_client.operations import MAX_NAME_LENGTH
 from kennel_client.progress import show_progress
@@ -65,26 +77,35 @@ INTERRUPTED_MESSAGE = "Stopped. The upload is kept for a day; run the same comma
 @answers(app)
 def submit(
     competition: Slug,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip of images.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip of images, or the ONNX file of a generator.")],
     note: Annotated[str, typer.Option(help="A note for your team.")] = "",
     watch: Watch = False,
+    latent: LatentDimension = None,
+    distribution: LatentDistribution = None,
+    classes: LatentClasses = None,
     check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Check the images on this machine before uploading.")
+        bool, typer.Option("--check/--no-check", help="Check a zip's images on this machine before uploading.")
     ] = True,
     as_json: bool = False,
 ) -> Answer:
-    """Check a zip and upload it as a submission. With --watch, follow it until it is scored.
+    """Submit a zip of images, which is first checked on this machine, or a generator. With --watch, follow it until it
+    is scored.
 
     Uploads resume automatically after a lost connection. If the command was stopped, run it again to continue.
     """
     with reported_errors(as_json=as_json, uploading=True), open_client() as client, open_file(file) as content:
         resumable = open_resumable_upload(
-            client.url, competition, content, file_name=file.name[-MAX_NAME_LENGTH:], note=note
+            client.url,
+            competition,
+            content,
+            file_name=file.name[-MAX_NAME_LENGTH:],
+            note=note,
+            latent={"latent": latent, "distribution": distribution, "classes": classes},
         )
         with naming(file):
-            submission = _submit_file(client, resumable, content, check=check, ask=not as_json)
+            submission, repeated = _submit_file(client, resumable, content, check=check, ask=not as_json)
         view = client.get(f"/submissions/{submission}")
-        accepted = _accepted_text(client, resumable, view, watch=watch)
+        accepted = _accepted_text(client, resumable, view, watch=watch, repeated=repeated)
         if watch:
             if not as_json:
                 print(accepted)
@@ -93,7 +114,10 @@ def submit(
         return replace(_answer(client, view), text=accepted)
 
 
-def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool) -> str:
+def _submit_file(
+    client: ApiClient, resumable: ResumableUpload, content: BinaryIO, *, check: bool, ask: bool
+) -> tuple[str, bool]:
+    """The ID of the submission, and whether it is an earlier one with the same file."""
     try:
         upload = client.run(begin_upload(resumable))
     except Refused as refusal:
@@ -103,18 +127,25 @@ def _submit_file(client: ApiClient, resumable: ResumableUpload, content: BinaryI
     if upload["offset"] > 0:
         err.print(f"Continuing an earlier upload; {upload['offset'] / upload['length']:.0%} has arrived.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
-        return client.run(
+        submission = client.run(
             finish_upload(resumable, upload, content, progress=progress, check=check, waiting=saying(_retry_text))
         )
+    return submission, upload["repeated"]
 
 
 def _retry_text(reason: str) -> str:
     return f"{reason} Trying again."
 
 
-def _accepted_text(client: ApiClient, resumable: ResumableUpload, view: dict[str, Any], *, watch: bool) -> str:
+def _accepted_text(
+    client: ApiClient, resumable: ResumableUpload, view: dict[str, Any], *, watch: bool, repeated: bool
+) -> str:
     submission = view["id"]
-    lines = [f"{resumable.pending.file_name} is submission {submission}: {client.url}/submissions/{submission}"]
+    page = f"{client.url}/submissions/{submission}"
+    if repeated:
+        lines = [f"This file is submission {submission}, submitted on {format_time(view['accepted_at'])}: {page}"]
+    else:
+        lines = [f"{resumable.pending.file_name} is submission {submission}: {page}"]
     if view.get("ignored"):
         lines.append(view["ignored"])
     with suppress(Refused):  # the submission is accepted; the quota is only extra information

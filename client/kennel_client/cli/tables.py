@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kennel_client.cli.formatting import format_count, format_time, terminal_safe, terminal_safe_lines, utf8_output
-from kennel_client.results import format_number, significant
+from kennel_client.results import format_fid, format_number, significant
 
 View = dict[str, Any]
 LEFT, RIGHT = "left", "right"
@@ -89,7 +89,7 @@ def _measurement(view: View) -> str:
     score = "a copy, no score" if view["copy"] else f"MiFID {format_number(view['mifid'])}"
     parts = [
         score,
-        f"FID {format_number(view['fid'])}",
+        f"FID {format_fid(view['fid'], view['fid_spread'])}",
         f"distance {format_number(view['memorization_distance'], 4)}",
     ]
     if view["rank"]:
@@ -122,7 +122,7 @@ def print_board(out: Console, view: View, shown: Sequence[str] = ()) -> None:
     def row(rank: str, place: View, remark: str) -> tuple[str, ...]:
         numbers = (
             format_number(place.get("score")),
-            format_number(place.get("fid")),
+            format_fid(place.get("fid"), place.get("fid_spread")),
             format_number(place["memorization_distance"], 3),
             *(significant(place.get("shown", {}).get(name, {}).get("value")) for name in shown),
         )

@@ -1,10 +1,12 @@
-"""A baseline for a competition of generative image models: train on data/train.zip, write images as an entry.
+"""A baseline for a competition of generative image models: train on data/train.zip, write an entry.
 
     python baseline.py                  a mixture of normal distributions in principal components: seconds
     python baseline.py --model gan      a tiny GAN: trains for --seconds; needs torch
 
+The entry is a zip of images or, if the competition asks for generators, an ONNX file from latents to images.
+
 Replace `mixture` or `gan` with your own model. It is a function of training images (m, size, size, 3) in [0, 1], a
-random generator and the training time in seconds. It returns a function from a number n to n new images.
+random generator and the training time in seconds. It returns a `Model`.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +29,17 @@ SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
 BATCH = 64
 COMPONENTS, MAX_PARTS, MIN_PART = 500, 8, 25
 GAN_SIZE, LATENT = 32, 64
+OPSET = 17
 
 
-def mixture(train: Images, rng: np.random.Generator, seconds: float) -> Sampler:  # noqa: ARG001
+class Model(NamedTuple):
+    sample: Sampler
+    """From a number n to n new images."""
+    export: Callable[[Path], None]
+    """Write the generator to an ONNX file."""
+
+
+def mixture(train: Images, rng: np.random.Generator, seconds: float) -> Model:  # noqa: ARG001
     """A mixture of normal distributions with one covariance, in the first principal components.
 
     Training images are halved repeatedly, at the median of the component with the largest variance. Each mean averages
@@ -40,17 +51,44 @@ def mixture(train: Images, rng: np.random.Generator, seconds: float) -> Sampler:
     parts = [(flat - mean) @ axes.T]
     while len(parts) < MAX_PARTS and len(parts[-1]) >= 2 * MIN_PART:
         parts = [half for part in parts for half in halves(part)]
-    means = np.stack([part.mean(axis=0) for part in parts])
-    shares = np.array([len(part) for part in parts]) / len(train)
+    means = np.stack([part.mean(axis=0) for part in parts]) @ axes + mean
+    means = np.repeat(means, 2, axis=0) if len(means) == 1 else means  # a one-hot class has two values or more
     within = np.concatenate([part - part.mean(axis=0) for part in parts]) / np.sqrt(len(train) - len(parts))
     _, deviations, directions = np.linalg.svd(within, full_matrices=False)
+    # An image is (latent, one-hot part) @ matrix. All parts have about the same number of training images.
+    matrix = np.concatenate([deviations[:, None] * directions @ axes, means]).astype(np.float32)
 
     def sample(count: int) -> Images:
-        drawn = means[rng.choice(len(parts), size=count, p=shares)]
-        drawn = drawn + rng.standard_normal((count, len(deviations))) * deviations @ directions
-        return np.float32(mean + drawn @ axes).reshape(count, *train.shape[1:])
+        latent = rng.standard_normal((count, len(deviations)))
+        part = np.eye(len(means))[rng.integers(len(means), size=count)]
+        drawn = np.concatenate([latent, part], axis=1) @ matrix
+        return np.float32(drawn).reshape(count, *train.shape[1:])
 
-    return sample
+    def export(path: Path) -> None:
+        write_linear(path, matrix, size=train.shape[1], classes=len(means))
+
+    return Model(sample, export)
+
+
+def write_linear(path: Path, matrix: Images, *, size: int, classes: int) -> None:
+    """Write the generator z -> clip(z @ matrix), where z is a normal latent and a one-hot class."""
+    from onnx import TensorProto, helper, numpy_helper, save  # noqa: PLC0415 - entries of images need none
+
+    stored = {"matrix": matrix, "low": np.float32(0), "high": np.float32(1)}
+    stored["shape"] = np.array([-1, size, size, 3])
+    nodes = [
+        helper.make_node("MatMul", ["z", "matrix"], ["sums"]),
+        helper.make_node("Clip", ["sums", "low", "high"], ["pixels"]),
+        helper.make_node("Reshape", ["pixels", "shape"], ["rows"]),
+        helper.make_node("Transpose", ["rows"], ["images"], perm=[0, 3, 1, 2]),
+    ]
+    taken = helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n", len(matrix)])
+    made = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, size, size])
+    weights = [numpy_helper.from_array(np.asarray(array), name) for name, array in stored.items()]
+    graph = helper.make_graph(nodes, "mixture", [taken], [made], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
+    helper.set_model_props(model, {"kennel.distribution": "normal", "kennel.classes": str(classes)})
+    save(model, str(path))
 
 
 def halves(part: NDArray[np.float32]) -> list[NDArray[np.float32]]:
@@ -59,7 +97,7 @@ def halves(part: NDArray[np.float32]) -> list[NDArray[np.float32]]:
     return [part[order[: len(part) // 2]], part[order[len(part) // 2 :]]]
 
 
-def gan(train: Images, rng: np.random.Generator, seconds: float) -> Sampler:
+def gan(train: Images, rng: np.random.Generator, seconds: float) -> Model:
     """A small convolutional GAN (Goodfellow et al. 2014, Radford et al. 2016) at 32 x 32 pixels, enlarged."""
     import torch  # noqa: PLC0415 - the mixture needs none
     from torch import nn  # noqa: PLC0415
@@ -95,17 +133,29 @@ def gan(train: Images, rng: np.random.Generator, seconds: float) -> Sampler:
         step[generator].step()
         trained += 1
     print(f"The GAN was trained on {trained} batches of {BATCH} images.")
-    generator.eval()
+    enlarged = nn.Sequential(generator, nn.Upsample(train.shape[1:3], mode="bilinear")).eval()
 
     def sample(count: int) -> Images:
         with torch.inference_mode():
-            made = interpolate(generator(torch.randn(count, LATENT)), train.shape[1], mode="bilinear", antialias=True)
+            made = enlarged(torch.randn(count, LATENT))
             return np.asarray(made.permute(0, 2, 3, 1) / 2 + 0.5, np.float32)
 
-    return sample
+    def export(path: Path) -> None:
+        torch.onnx.export(
+            enlarged,
+            (torch.zeros(2, LATENT),),
+            str(path),
+            opset_version=OPSET,
+            dynamo=False,
+            input_names=["z"],
+            output_names=["images"],
+            dynamic_axes={"z": {0: "n"}, "images": {0: "n"}},
+        )
+
+    return Model(sample, export)
 
 
-MODELS: dict[str, Callable[[Images, np.random.Generator, float], Sampler]] = {
+MODELS: dict[str, Callable[[Images, np.random.Generator, float], Model]] = {
     "mixture": mixture,
     "gan": gan,
 }
@@ -145,19 +195,24 @@ def write_entry(path: Path, sample: Sampler, count: int) -> None:
 
 def main() -> None:
     competition = json.loads((HERE / "competition.json").read_text(encoding="utf-8"))
+    generators = competition["entries"] == "generator"
     parser = argparse.ArgumentParser(description="Train a baseline and write an entry.")
     parser.add_argument("--model", choices=MODELS, default="mixture")
     parser.add_argument("--train", type=Path, default=HERE / "data" / "train.zip", help="A zip of training images.")
-    parser.add_argument("--output", type=Path, default=HERE / "submission.zip")
+    parser.add_argument("--output", type=Path, default=HERE / ("generator.onnx" if generators else "submission.zip"))
     parser.add_argument("--count", type=int, default=competition["image_count"], help="Number of images to generate.")
     parser.add_argument("--limit", type=int, default=2000, help="Number of training images to read.")
     parser.add_argument("--seconds", type=float, default=60.0, help="How long to train the GAN.")
     parser.add_argument("--seed", type=int, default=0)
     wanted = parser.parse_args()
     train = read_images(wanted.train, competition["image_size"], wanted.limit)
-    sample = MODELS[wanted.model](train, np.random.default_rng(wanted.seed), wanted.seconds)
-    write_entry(wanted.output, sample, wanted.count)
-    print(f"{wanted.output} has {wanted.count} images, made from {len(train)} training images.")
+    model = MODELS[wanted.model](train, np.random.default_rng(wanted.seed), wanted.seconds)
+    if generators:
+        model.export(wanted.output)
+        print(f"{wanted.output} is a generator, trained on {len(train)} images.")
+    else:
+        write_entry(wanted.output, model.sample, wanted.count)
+        print(f"{wanted.output} has {wanted.count} images, made from {len(train)} training images.")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ MEASUREMENT = {
     "track": "public",
     "mifid": 12.3456,
     "fid": 12.0,
+    "fid_spread": 0.257,
     "memorization_distance": 0.25,
     "penalised": False,
     "copy": False,
@@ -42,7 +43,7 @@ def test_an_entry_is_a_table_in_a_notebook_and_its_texts_are_escaped() -> None:
     html = entry._repr_html_()
     assert "&lt;b&gt;.zip" in html
     assert "It is &lt;not&gt; penalised." in html
-    assert "<td>12.35</td>" in html
+    assert "<td>12.35</td><td>12.00 ± 0.26</td>" in html
     assert '<a href="https://kennel.example.org/submissions/abc">' in html
 
 
@@ -78,6 +79,7 @@ def test_a_board_is_a_table_of_its_places() -> None:
         "team": "<i>us</i>",
         "score": 9.5,
         "fid": 9.5,
+        "fid_spread": None,
         "memorization_distance": 0.3,
         "penalised": False,
         "entries": 2,

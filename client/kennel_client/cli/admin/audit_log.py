@@ -40,11 +40,14 @@ def _changes(entry: View) -> str:
 def generator(
     admin: AdminClient,
     submission: SubmissionId,
+    start: Annotated[
+        bool, typer.Option("--start", help="First start the audit of a submission that is a generator.")
+    ] = False,
     to: Annotated[Path | None, typer.Option(help="Save the target and recovered images in this folder.")] = None,
 ) -> Answer:
     """Show the result of the generator audit of a submission."""
     path = f"/submissions/{segment(submission)}/generator"
-    view = admin.api.get(path)
+    view = admin.api.post(path) if start else admin.api.get(path)
     if to is not None:
         for group in (view["result"] or {"pairs": {}})["pairs"]:
             admin.api.run(_saved(f"{path}/pairs/{segment(group)}", to / f"{group}.png"))
