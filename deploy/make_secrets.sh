@@ -7,8 +7,9 @@ folder=${1:-secrets}
 umask 077
 mkdir -p "$folder"
 # objects_secret is only for creating the bucket; each service has its own key of the object store.
-objects="objects_secret objects_secret_api objects_secret_check objects_secret_sweep objects_secret_cpu objects_secret_gpu"
-for name in database_password database_owner_password redis_password $objects objects_secret_backup; do
+objects="objects_secret"
+for service in api check draw sweep cpu gpu backup; do objects="$objects objects_secret_$service"; done
+for name in database_password database_owner_password redis_password draw_key $objects; do
     if [ ! -s "$folder/$name" ]; then
         head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$folder/$name.new"
         mv "$folder/$name.new" "$folder/$name"

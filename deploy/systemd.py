@@ -1,4 +1,4 @@
-"""The units of the service: web, beat, a worker for the checks, one without a GPU, and one for each GPU.
+"""The units of the service: web, beat, workers that check, sweep and draw, one without a GPU, and one for each GPU.
 
 Each unit has only the secrets that it needs, can write only to the service's own folders, and has the memory limits of
 the compose file. With ``KillMode=mixed`` only the main process of a worker gets the signal and ends its own processes,
@@ -16,6 +16,7 @@ from pathlib import Path
 from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
     CHECKING_QUEUES,
+    DRAWING_QUEUES,
     PROCESSES_PER_GPU,
     SCORING_QUEUES,
     SWEEPING_QUEUES,
@@ -37,6 +38,7 @@ SECRETS = {
     "database_password": "DATABASE_PASSWORD_FILE",
     "database_owner_password": "DATABASE_OWNER_PASSWORD_FILE",
     "redis_password": "REDIS_PASSWORD_FILE",
+    "draw_key": "KENNEL_DRAW_KEY_FILE",
     "smtp_url": "KENNEL_SMTP_URL_FILE",
     "oidc_client_secret": "KENNEL_OIDC_CLIENT_SECRET_FILE",
     "metrics_token": "KENNEL_METRICS_TOKEN_FILE",
@@ -86,7 +88,7 @@ class Plan:
 
     @property
     def worker_processes(self) -> int:
-        return CHECK_PROCESSES + SWEEP_PROCESSES + 1 + (self.gpus * PROCESSES_PER_GPU or 1)
+        return CHECK_PROCESSES + SWEEP_PROCESSES + 2 + (self.gpus * PROCESSES_PER_GPU or 1)
 
 
 @dataclass(frozen=True)
@@ -157,10 +159,20 @@ def build_processes(plan: Plan) -> list[Process]:
             "kennel-check",
             "Kennel: checks of uploads",
             worker_command("check", CHECKING_QUEUES, processes=CHECK_PROCESSES),
-            OF_WORKERS,
-            "4G",
+            [*OF_WORKERS, "draw_key"],
+            "8G",
             60,
             "check",
+        ),
+        Process(
+            "kennel-draw",
+            "Kennel: draws images from generators",
+            worker_command("draw", DRAWING_QUEUES),
+            [*OF_WORKERS, "draw_key"],
+            "8G",
+            GIVE_BACK_SECONDS,
+            "draw",
+            environment=["KENNEL_DEVICE=cpu"],
         ),
         Process(
             "kennel-sweep",

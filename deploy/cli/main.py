@@ -23,6 +23,10 @@ COMMANDS = {
         "score": "Score a zip against reference images without a server, and show the closest pairs of images.",
         "rescore": "Repeat the measurement of a scored submission, without recording the result.",
     },
+    "generators": {
+        "draw": "Draw the images that the service would draw from a generator with a seed, and count equal and "
+        "nearly equal ones.",
+    },
     "recovery.command": {
         "recover": "Use latent recovery to test whether a generator reproduces training images better than held-out "
         "images.",

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from deploy.standalone.data_folder import load_settings, with_own_scratch
+from kennel_client.cli.receipts import redrawn_lines
 from scorer.blobs import open_blobs
 from scorer.db.session import connected
 from scorer.jobs.broker import create_celery_app
 from worker.runtime.context import WorkerContext
 from worker.runtime.heartbeat import StageProgress
+from worker.scoring.redraw import draw_document
 from worker.scoring.rescore import RepeatedMeasurement, rescore
 
 
@@ -27,9 +29,7 @@ def rescore_submission(
             tracks = rescore(context, submission_id, verify=verify, progress=progress)
         finally:
             context.broker.close()
-    return [_track_json(track) for track in tracks], all(
-        track.comparison is None or track.comparison.equal for track in tracks
-    )
+    return [_track_json(track) for track in tracks], all(track.equal for track in tracks)
 
 
 def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
@@ -51,6 +51,7 @@ def _track_json(repeated: RepeatedMeasurement) -> dict[str, Any]:
             "equal": comparison.equal,
             "relative": comparison.relative,
             "images_that_differ": comparison.images,
+            "draws": [draw_document(draw) for draw in repeated.draws],
         }
     return track
 
@@ -64,4 +65,5 @@ def track_lines(track: dict[str, Any], *, verified: bool) -> list[str]:
     if verified:
         images = track["images_that_differ"]
         lines.append(f"  {track['verdict']}" + (f"; {images:,} image(s) differ" if images else ""))
-    return lines + [f"  note: {difference}" for difference in track["differences"]]
+    notes = [f"  note: {difference}" for difference in track["differences"]]
+    return lines + notes + [f"  {line}" for line in redrawn_lines(track.get("draws", ()))]

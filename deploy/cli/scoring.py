@@ -71,7 +71,11 @@ def rescore(
     submission: Annotated[str, typer.Argument(help="The ID of a scored submission.")],
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Compare with the recorded numbers. Unless all are equal, exit with status 1."),
+        typer.Option(
+            "--verify",
+            help="Compare with the recorded numbers, and draw a generator's images again. Unless all are equal, exit "
+            "with status 1.",
+        ),
     ] = False,
     data: Data = None,
 ) -> Answer:

@@ -10,10 +10,13 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from deploy.doctor.installation import Check, Fault, Installation, Skipped
+from deploy.doctor.installation import Check, Fault, Installation, Skipped, only_workers_run
+from deploy.standalone.commands import CHECKING_QUEUES, DRAWING_QUEUES
 from deploy.standalone.unix_account import acting_as, find_owner
+from scorer.competitions.draw_secrets import load_secret
 from scorer.confinement.process import missing_measures
 from scorer.db import competitions
+from scorer.errors import Unavailable
 from scorer.extractor_catalogue import find_extractor
 from scorer.generators.sandbox.probe import available_measures
 from scorer.lifecycle import Queue
@@ -26,6 +29,8 @@ MIN_SCRATCH_BYTES = 4_000_000_000
 """Space for several decoded entries of 10,000 images; a reference set needs the same again."""
 MIN_OPEN_FILES = 4096
 MIN_SECRET_LENGTH = 16
+DRAW_KEY_QUEUES = (*CHECKING_QUEUES, *DRAWING_QUEUES)
+"""Queues whose workers need the key: they compute latents."""
 MOUNTED_SECRETS = (Path("/run/secrets"), Path("/run/credentials"))
 """Container engines and systemd put secrets here and control who can read them."""
 
@@ -104,6 +109,21 @@ def _known_secrets(settings: Settings) -> Iterator[tuple[str, str]]:
             yield find_variable(name), secret.get_secret_value()
 
 
+def _draw_key(installation: Installation) -> str:
+    if only_workers_run(installation.commands(), without=DRAW_KEY_QUEUES):
+        raise Skipped("the workers of this machine draw no images")
+    with installation.sessions() as session:
+        drawn = competitions.list_with_draw_secrets(session)
+        if not drawn:
+            raise Skipped("there is no competition of generators")
+        for competition in drawn:
+            try:
+                load_secret(session, competition.id, "public", key=installation.settings.draw_key)
+            except Unavailable as error:
+                raise Fault(f"{competition.slug}: {error.message}") from None
+    return "it decrypts the secrets of all draws"
+
+
 def _weights(installation: Installation) -> str:
     folder = installation.settings.weights_dir
     if folder is not None and not folder.is_dir():
@@ -144,7 +164,7 @@ def _sandbox(installation: Installation) -> str:
     measures = available_measures()
     lacking = missing_measures(measures)
     if lacking and not installation.settings.accept_weaker_sandbox:
-        raise Fault(f"Uploaded generators cannot be audited on this machine, which lacks {'; '.join(lacking)}.")
+        raise Fault(f"Uploaded generators cannot run on this machine, which lacks {'; '.join(lacking)}.")
     absent = [name.replace("_", " ") for name, is_there in measures.items() if not is_there]
     return "uploaded generators can be confined" + (f", but without {' and '.join(absent)}" if absent else "")
 
@@ -173,6 +193,13 @@ CHECKS = (
         "secrets",
         _secrets,
         "Set 32 random bytes (`openssl rand -hex 32`) instead, both here and on the server that uses the secret.",
+    ),
+    Check(
+        "draw key",
+        _draw_key,
+        "Set KENNEL_DRAW_KEY (or KENNEL_DRAW_KEY_FILE) to the key with which the competition was created "
+        "(docs/how-to/back-up-and-restore.md).",
+        ["migrations"],
     ),
     Check(
         "weights",

@@ -15,7 +15,7 @@ FIXED = frozenset(
     | {"liveness_path", "trusted_proxies", *PASSWORDS.values()}
 )
 """Settings that ``docker-compose.yml`` fixes."""
-OWN_DEFAULTS = {"worker_processes": "7"}
+OWN_DEFAULTS = {"worker_processes": "8"}
 """Defaults of ``docker-compose.yml`` that differ from the service's."""
 
 

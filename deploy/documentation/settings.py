@@ -80,7 +80,7 @@ def _settings() -> Iterator[Row]:
 def _competition() -> Iterator[Row]:
     schema = CompetitionSpec.model_json_schema()
     for path, field, default in _leaves(schema, schema, ""):
-        changeable = LATER.get(path.partition(".")[0].removesuffix("[]"), "yes")
+        changeable = LATER.get(path) or LATER.get(path.partition(".")[0].removesuffix("[]"), "yes")
         yield code(path), _type(field), default, text(field.get("description")), changeable
 
 

@@ -15,6 +15,7 @@ PROCESSES_PER_GPU = 2
 """The processes take turns: one computes features while the other reads, decodes and records."""
 MAX_SCORING_THREADS = 8
 """The most threads of each process that scores on a GPU; its work outside the GPU gains little from more."""
+DRAWING_QUEUES = ("draw",)
 BACKGROUND_QUEUES = ("release", "ratings", "evidence", "recover")
 CHECKING_QUEUES = ("check", UPLOADS_QUEUE)
 SWEEPING_QUEUES = (SWEEP_QUEUE,)

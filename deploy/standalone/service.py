@@ -23,6 +23,7 @@ from deploy.standalone.child_process import Child, installation
 from deploy.standalone.commands import (
     BACKGROUND_QUEUES,
     CHECKING_QUEUES,
+    DRAWING_QUEUES,
     PROCESSES_PER_GPU,
     SCORING_QUEUES,
     SWEEPING_QUEUES,
@@ -47,7 +48,7 @@ from scorer.db.session import Sessions, connected, require_connections
 from scorer.errors import Unavailable
 from scorer.monitoring import FOLDER_VARIABLE
 from scorer.process_resources import THREADS_VARIABLE, usable_cores
-from scorer.settings import Settings, read_settings
+from scorer.settings import Settings, find_variable, read_settings
 from worker.runtime.device_probe import device_found
 from worker.runtime.scratch import require_scratch
 
@@ -97,6 +98,8 @@ def start_service(
     if port:
         require_port(port, host)
     addresses = _addresses(supervisor, data, environ, durable=durable)
+    if given.draw_key is None:
+        addresses[find_variable("draw_key")] = data.secret("draw_key")
     port = port or free_port(host)
     url = f"http://{_reachable(host)}:{port}"
     addresses["KENNEL_PUBLIC_URL"] = environ.get("KENNEL_PUBLIC_URL", url)
@@ -240,6 +243,7 @@ def service_children(
 
     # Stopping does not wait for a long score: its lease expires and the job is claimed again.
     scorer = partial(worker_child, "scorer", stop_timeout=5.0)
+    without_scores = (*DRAWING_QUEUES, *BACKGROUND_QUEUES)
     if _has_gpu(environment):
         cores = usable_cores()
         for_gpu = {THREADS_VARIABLE: str(scoring_threads(cores, 1)), **environment}
@@ -247,10 +251,10 @@ def service_children(
         scoring = [
             # The numbers of threads are read when the modules are loaded.
             replace(scorer(PROCESSES_PER_GPU, SCORING_QUEUES), env=for_gpu, preloaded=False),
-            replace(worker_child("analyst", 1, BACKGROUND_QUEUES), env=without_gpu, preloaded=False),
+            replace(worker_child("analyst", 1, without_scores), env=without_gpu, preloaded=False),
         ]
     else:
-        scoring = [scorer(1, (*SCORING_QUEUES, *BACKGROUND_QUEUES))]
+        scoring = [scorer(1, (*SCORING_QUEUES, *without_scores))]
     return [
         # All web processes start at the same time and share the cores.
         child(

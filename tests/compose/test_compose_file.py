@@ -22,9 +22,9 @@ from tests.compose.compose_file import BACKUP, MAIN, ROOT, read, services, subst
 
 WHOLE = read(MAIN)
 SERVICES = services({"DOMAIN": "kennel.example.org"})
-OURS = {"migrate", "api", "beat", "worker-check", "worker-sweep", "worker-cpu", "worker-gpu"}
-STORING = {"api": "api", "worker-check": "check", "worker-sweep": "sweep", "worker-cpu": "cpu", "worker-gpu": "gpu"}
+STORING = {"api": "api"} | {f"worker-{name}": name for name in ("check", "draw", "sweep", "cpu", "gpu")}
 """The services that read and write objects, with the names of their keys."""
+OURS = {"migrate", "beat", *STORING}
 ONCE = {"migrate", "bucket"}
 """Services that end by themselves."""
 OVERRIDES = ("docker-compose.cpu.yml", "docker-compose.gpus.yml", "docker-compose.tls.yml", BACKUP)
@@ -109,12 +109,14 @@ def test_secrets_are_files_for_services_that_need_them() -> None:
             "database_password",
             "redis_password",
             "objects_secret_api",
+            "draw_key",
             "smtp_url",
             "oidc_client_secret",
             "metrics_token",
         },
         "beat": {"redis_password"},
-        "worker-check": {"database_password", "redis_password", "objects_secret_check"},
+        "worker-check": {"database_password", "redis_password", "objects_secret_check", "draw_key"},
+        "worker-draw": {"database_password", "redis_password", "objects_secret_draw", "draw_key"},
         "worker-sweep": {"database_password", "redis_password", "objects_secret_sweep", "smtp_url"},
         "worker-cpu": {"database_password", "redis_password", "objects_secret_cpu"},
         "worker-gpu": {"database_password", "redis_password", "objects_secret_gpu"},
@@ -123,7 +125,7 @@ def test_secrets_are_files_for_services_that_need_them() -> None:
     for name, service in SERVICES.items():
         files = {value for key, value in service["environment"].items() if key.endswith(FILE_SUFFIX)}
         assert files <= {f"/run/secrets/{secret}" for secret in needed[name]}, name
-    secret_words = re.compile(r"PASSWORD|SECRET|SMTP_URL")
+    secret_words = re.compile(r"PASSWORD|SECRET|SMTP_URL|DRAW_KEY")
     values = {key for service in SERVICES.values() for key in service["environment"] if not key.endswith(FILE_SUFFIX)}
     assert [key for key in values if secret_words.search(key)] == []
 
@@ -200,7 +202,7 @@ def test_the_doctor_knows_which_workers_have_no_internet() -> None:
     workers = {name: SERVICES[name] for name in OURS if name.startswith("worker-")}
     inner = {name for name, service in workers.items() if set(service["networks"]) == {"inner"}}
     assert {name for name, service in workers.items() if only_workers_run([service["command"]])} == inner
-    assert inner == {"worker-check", "worker-cpu", "worker-gpu"}
+    assert inner == {"worker-check", "worker-draw", "worker-cpu", "worker-gpu"}
 
 
 def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
@@ -210,7 +212,6 @@ def test_each_queue_has_one_kind_of_worker_and_the_gpu_only_scores() -> None:
         [*Queue, SWEEP_QUEUE, UPLOADS_QUEUE]
     )
     assert set(taken["worker-gpu"]) == {"score", "prepare", "compare", "rescore"}
-    assert SERVICES["worker-check"]["build"]["target"] == "api"
 
 
 def test_the_worker_image_takes_the_gpu_workers_queues_by_default() -> None:

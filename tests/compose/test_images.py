@@ -39,7 +39,8 @@ CALL = """
 import urllib.request
 urllib.request.urlopen(urllib.request.Request("http://api:8000/api/v1/health", headers={"X-Forwarded-For": "%s"}))
 """
-STOPPED = {"proxy": 0, "worker-gpu": 0, "worker-cpu": 0, "worker-sweep": 0, "worker-check": 0, "beat": 0, "api": 143}
+WORKERS = ("worker-check", "worker-draw", "worker-sweep", "worker-cpu", "worker-gpu")
+STOPPED = {"proxy": 0, **dict.fromkeys(reversed(WORKERS), 0), "beat": 0, "api": 143}
 """Exit statuses after SIGTERM. uvicorn ends with the signal after it has finished its requests."""
 
 REQUIRED = os.environ.get("IMAGE_TESTS")
@@ -112,7 +113,7 @@ def assert_addresses_are_believed(engine: Engine) -> None:
 
 def assert_nothing_can_be_written(engine: Engine) -> None:
     """Only volumes and folders in memory are writable, and processes have no capabilities."""
-    for name in ("api", "beat", "worker-check", "worker-sweep", "worker-cpu", "worker-gpu"):
+    for name in ("api", "beat", *WORKERS):
         assert engine.execute(name, "touch", "/tmp/here").returncode == 0
         assert "Read-only file system" in engine.execute(name, "touch", "/srv/here").stderr
         sets = re.findall(r"Cap(?:Prm|Eff|Bnd):\t(\w+)", engine.process_status(name))
@@ -146,7 +147,7 @@ def test_a_backup_of_kennel_up_is_restored_into_the_containers() -> None:
         with Engine({**VARIABLES, "BACKUPS_DIR": str(backups)}, {"api": "api", "worker": "api"}) as engine:
             engine.start_all()
             assert "is restored" in engine.run("backup", "kennel", "admin", "installation", "restore", "/backups")
-            for name in ("api", "worker-check", "worker-sweep", "worker-cpu", "worker-gpu"):
+            for name in ("api", *WORKERS):
                 engine.stop(name)
                 engine.start(name)
                 engine.wait_for(name, "service_healthy")

@@ -118,8 +118,8 @@ def installation(settings: Settings, servers: Servers, blockers: dict[str, Path]
         str(make_url(url).password) for url in (servers.postgres.owner_url, servers.postgres.app_url, servers.redis.url)
     )
     secrets = {"database_owner_password": owner, "database_password": application, "redis_password": redis}
-    secrets |= {f"objects_secret_{name}": "" for name in ("api", "check", "sweep", "cpu", "gpu")}
-    secrets |= {"smtp_url": "", "oidc_client_secret": "", "metrics_token": ""}
+    secrets |= {f"objects_secret_{name}": "" for name in ("api", "check", "draw", "sweep", "cpu", "gpu")}
+    secrets |= {"draw_key": "", "smtp_url": "", "oidc_client_secret": "", "metrics_token": ""}
     for name, secret in secrets.items():
         (tmp_path / name).write_text(f"{secret}\n")
     return Installation(settings, servers, blockers, tmp_path)
@@ -180,7 +180,7 @@ def test_api_answers(installation: Installation) -> None:
         wait_for(ready, output, "answer")
 
 
-@pytest.mark.parametrize("service", ["worker-check", "worker-sweep", "worker-cpu", "worker-gpu"])
+@pytest.mark.parametrize("service", ["worker-check", "worker-draw", "worker-sweep", "worker-cpu", "worker-gpu"])
 def test_workers_connect_and_report_that_they_are_alive(installation: Installation, service: str) -> None:
     with running(find_command(service), installation.environment(service)) as output:
         wait_for(lambda: "this worker is ready" in output(), output, "worker")

@@ -219,7 +219,7 @@ def test_many_processes_share_few_connections(settings: Settings, tmp_path: Path
         slug = service.competition()
         environment = build_environment(behind)
         web = (sys.executable, "-m", "uvicorn", "--factory", "api.main:served_app", "--host", "127.0.0.1")
-        queues = "check,uploads,sweep,score,prepare,compare,release,ratings,evidence,recover,rescore"
+        queues = "check,uploads,sweep,draw,score,prepare,compare,release,ratings,evidence,recover,rescore"
         worker = (sys.executable, "-m", "celery", "-A", "worker.app", "worker", "-Q", queues, "-l", "warning")
         with (
             process(*web, "--port", str(port), "--workers", str(WEB_PROCESSES), environment=environment) as web_output,

@@ -105,7 +105,7 @@ def test_a_worker_with_a_gpu_only_scores(tmp_path: Path) -> None:
         return set(argv[argv.index("-Q") + 1].split(",")), argv[argv.index("--concurrency") + 1], device
 
     assert options("scorer") == ({"score", "prepare", "compare", "rescore"}, "2", "cuda:1")
-    assert options("analyst") == ({"release", "ratings", "evidence", "recover"}, "1", "cpu")
+    assert options("analyst") == ({"draw", "release", "ratings", "evidence", "recover"}, "1", "cpu")
     taken = [queue for name in ("checker", "scorer", "analyst") for queue in options(name)[0]]
     assert sorted(taken) == sorted([*Queue, SWEEP_QUEUE, UPLOADS_QUEUE])
 

@@ -80,7 +80,7 @@ def test_each_gpu_has_a_worker_of_its_own() -> None:
     assert unit.one("PrivateDevices") == "no"
     wanted = Unit(files["kennel.target"]).one("Wants").split()
     assert [name for name in wanted if "gpu" in name] == [f"kennel-gpu@{index}.service" for index in range(8)]
-    assert "KENNEL_WORKER_PROCESSES=21\n" in files["kennel.env"]
+    assert "KENNEL_WORKER_PROCESSES=22\n" in files["kennel.env"]
     assert "kennel-score.service" not in files
 
 
@@ -116,7 +116,7 @@ def test_secrets_memory_and_time_to_stop_are_those_of_the_compose_file() -> None
     """A unit has the same secrets and limits as its container."""
     composed = services({"DOMAIN": "kennel.example.org"}, MAIN)
     twins = {"kennel-web": "api", "kennel-beat": "beat", "kennel-check": "worker-check", "kennel-cpu": "worker-cpu"}
-    twins |= {"kennel-sweep": "worker-sweep"}
+    twins |= {"kennel-sweep": "worker-sweep", "kennel-draw": "worker-draw"}
     twins |= {"kennel-gpu@": "worker-gpu", "kennel-migrate": "migrate"}
     assert {process.name for process in build_processes(Plan(1, 8000, "kennel"))} == set(twins)
     for process in build_processes(Plan(1, 8000, "kennel")):
@@ -332,7 +332,7 @@ def test_the_units_processes_score_an_entry_and_end_on_sigterm(host: Host) -> No
         examined = json.loads(_run(variables, kennel, "admin", "installation", "doctor", "--json", codes=(0, 1)))
         wrong = {check["name"]: check["finding"] for check in examined if check["state"] == "wrong"}
         assert set(wrong) == {"durability"}, wrong
-        assert next(check for check in examined if check["name"] == "workers")["finding"].startswith("4 are running,")
+        assert next(check for check in examined if check["name"] == "workers")["finding"].startswith("5 are running,")
         end_all(processes, PLAN, host)
 
 

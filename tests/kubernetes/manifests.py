@@ -92,7 +92,7 @@ def selected_components(selector: Mapping[str, Any], folder: str) -> set[str]:
     return {name for name, own in labels.items() if is_selected(selector, own)}
 
 
-SCALED = ("worker-check", "worker-cpu", "worker-gpu")
+SCALED = ("worker-check", "worker-draw", "worker-cpu", "worker-gpu")
 SELECTOR = re.compile(r"(?P<metric>\w+)\{(?P<labels>[^}]*)\}")
 
 

@@ -96,6 +96,18 @@ def test_a_pod_has_one_gpu_or_none(folder: str) -> None:
     assert ("tolerations" in find_pod(worker), "nodeSelector" in find_pod(worker)) == (gpus == "1", gpus == "1")
 
 
+def test_generators_are_opened_where_the_sandbox_works() -> None:
+    """It needs torch, and a processor for which it filters system calls."""
+    opening = {
+        name for name in WORKERS if parse_queues(workloads(BASE)[name]) & {Queue.CHECK, Queue.DRAW, Queue.RECOVER}
+    }
+    pods = {name: find_pod(workloads(BASE)[name]) for name in opening}
+    assert {name: pod["containers"][0]["image"] for name, pod in pods.items()} == dict.fromkeys(
+        opening, "kennel-worker"
+    )
+    assert all(pod["nodeSelector"] == {"kubernetes.io/arch": "amd64"} for pod in pods.values())
+
+
 def test_eight_gpus_are_eight_pods() -> None:
     most = {folder: named("ScaledObject", folder)["worker-gpu"]["spec"]["maxReplicaCount"] for folder in OVERLAYS}
     assert most["overlays/example-eight-gpus"] == 8
@@ -172,7 +184,11 @@ def components_allowed(policy: str, folder: str = EXAMPLE) -> set[str]:
     [
         ("allow-database", 5432, {"database_password", "database_owner_password"}),
         ("allow-queue-server", 6379, {"redis_password"}),
-        ("allow-object-store", 443, {f"objects_secret_{name}" for name in ("api", "check", "sweep", "cpu", "gpu")}),
+        (
+            "allow-object-store",
+            443,
+            {f"objects_secret_{name}" for name in ("api", "check", "draw", "sweep", "cpu", "gpu")},
+        ),
     ],
 )
 def test_a_server_is_reached_by_workloads_that_have_its_secret(policy: str, port: int, secrets: set[str]) -> None:

@@ -148,7 +148,7 @@ def _check_web(container: dict[str, Any]) -> None:
     assert container["ports"] == [{"name": "http", "containerPort": 8000}]
 
 
-@pytest.mark.parametrize("name", ["worker-check", "worker-sweep", "worker-cpu", "worker-gpu"])
+@pytest.mark.parametrize("name", ["worker-check", "worker-draw", "worker-sweep", "worker-cpu", "worker-gpu"])
 def test_an_unreachable_queue_server_does_not_stop_a_score(name: str) -> None:
     """A worker without its queue server touches no health file, and may have been computing a score for an hour."""
     probe = find_container(WORKLOADS[name])["livenessProbe"]

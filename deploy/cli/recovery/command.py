@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from kennel_client.cli.output import Answer, answers
+from kennel_client.cli.output import AcceptWeakerSandbox, Answer, answers
 from kennel_client.progress import show_progress
 from scorer.lifecycle import STAGES
 
@@ -57,12 +57,7 @@ def recover(
     pairs: Annotated[
         Path | None, typer.Option(help="Write the target and recovered images side by side to this PNG file.")
     ] = None,
-    accept_weaker_sandbox: Annotated[
-        bool,
-        typer.Option(
-            "--accept-weaker-sandbox", help="Run the generator even if this system lacks parts of the sandbox."
-        ),
-    ] = False,
+    accept_weaker_sandbox: AcceptWeakerSandbox = False,
 ) -> Answer:
     """Use latent recovery to test whether a generator reproduces training images better than held-out images.
 

@@ -47,7 +47,7 @@ SHORTENED = {
 RATES = {"KENNEL_RATES": json.dumps({"request": "1000000/minute"})}
 DISKS = {"data": "1500m", "blobs": "400m", "scratch": "200m"}
 """By folder: the size of the tmpfs that root mounts there. A fault can fill it."""
-ALL_QUEUES = "check,uploads,sweep,score,prepare,compare,release,ratings,evidence,recover,rescore"
+ALL_QUEUES = "check,uploads,sweep,draw,score,prepare,compare,release,ratings,evidence,recover,rescore"
 WORKERS = ("checker", "scorer", "second")
 OWN_PARTS = ("api", *WORKERS, "beat")
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
