@@ -23,12 +23,13 @@ from benchmarks.harness.results import HERE, RESULTS, BenchmarkResult, read_resu
 class Benchmark(NamedTuple):
     """A module with ``measure(size, folder, run)`` and the sizes ``FULL`` and ``QUICK``.
 
-    It also has either ``findings(result)`` or ``parts()``, the text of each part of its page.
+    It also has either ``findings(result)``, for ``part`` of its page, or ``parts()``, the text of each part.
     """
 
     module: str
     page: str
     full: str = "FULL"
+    part: str = MAIN
 
     def load(self) -> Any:
         return importlib.import_module(f"benchmarks.{self.module}")
@@ -42,7 +43,7 @@ GROUPS: Mapping[str, Mapping[str, Benchmark]] = {
     "speed": _benchmarks_in(
         "speed",
         *("scoring", "frechet", "neighbours", "tracks", "references", "standings", "queue", "evidence"),
-        *("shared_images", "releases", "busy_core", "host_stages", "commands", "everyday"),
+        *("shared_images", "releases", "busy_core", "drawing", "host_stages", "commands", "everyday"),
     ),
     "load": _benchmarks_in(
         "load", "reads_beside_uploads", "event_streams", "held_attacks", "last_hour", "soak", "start"
@@ -51,9 +52,18 @@ GROUPS: Mapping[str, Mapping[str, Benchmark]] = {
     | _benchmarks_in("scale", "thousand"),
     "papers": {
         "interval_coverage": Benchmark("papers.interval_coverage", "COVERAGE"),
-        "picked_images": Benchmark("papers.picked_images", "PICKED"),
+        "draw_coverage": Benchmark("papers.draw_coverage", "DRAWS"),
+        "picked_images": Benchmark("papers.picked_images", "PICKED", part="zips"),
+        "picked_generators": Benchmark("papers.picked_generators", "PICKED", part="generators"),
         "copying_moons": Benchmark("papers.copying_moons", "COPYING_MOONS"),
         "recovery_experiment": Benchmark("papers.recovery_experiment", "RECOVERY"),
+    },
+    "support_size": {
+        f"support_size_{part}": Benchmark("papers.support_size", "SUPPORT_SIZE", size)
+        for part, size in (
+            *((images, f"TABLES_{images}") for images in (256, 1000, 4000, 10_000)),
+            *((name, name.upper()) for name in ("honest", "whole", "other")),
+        )
     },
 }
 BENCHMARKS = {name: benchmark for group in GROUPS.values() for name, benchmark in group.items()}
@@ -75,7 +85,13 @@ def render_parts(name: str) -> Mapping[str, str]:
     if hasattr(module, "parts"):
         parts: Mapping[str, str] = module.parts()
         return parts
-    return {MAIN: results_text([(result, module.findings(result)) for result in read_results(name)])}
+    page = BENCHMARKS[name].page
+    return {one.part: _part_text(other) for other, one in BENCHMARKS.items() if one.page == page}
+
+
+def _part_text(name: str) -> str:
+    module = BENCHMARKS[name].load()
+    return results_text([(result, module.findings(result)) for result in read_results(name)])
 
 
 def build_page_path(name: str) -> Path:

@@ -9,7 +9,18 @@ from pathlib import Path
 
 from benchmarks.harness.isolation import ROOT, THREADS
 
-PACKAGES = ["numpy", "scipy", "torch", "timm", "pillow", "torchmetrics", "torch-fidelity", "pytorch-fid", "clean-fid"]
+PACKAGES = [
+    "numpy",
+    "scipy",
+    "torch",
+    "onnxruntime",
+    "timm",
+    "pillow",
+    "torchmetrics",
+    "torch-fidelity",
+    "pytorch-fid",
+    "clean-fid",
+]
 WRITTEN = tuple(f":(exclude,glob)benchmarks/{path}" for path in ("*.md", "results/**", "figures/**", "query_plans/**"))
 """Git patterns that exclude the files written by benchmarks."""
 

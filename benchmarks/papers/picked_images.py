@@ -44,11 +44,16 @@ class DemoTrack:
         self.features = load(extractor, options=options).features
         self.reference = self.features(np.concatenate(parts))
         self._statistics, self._normalised = statistics_of(self.reference), normalise(self.reference)
-        self._tau = nearest(self.features(held_out), self._normalised).mean / 2.0
+        self.tau = nearest(self.features(held_out), self._normalised).mean / 2.0
+
+    def compare(self, features: Features) -> tuple[float, float]:
+        """FID and memorization distance."""
+        return frechet_distance(statistics_of(features), self._statistics), nearest(features, self._normalised).mean
 
     def scores(self, features: Features) -> tuple[float, float]:
-        fid = frechet_distance(statistics_of(features), self._statistics)
-        return fid, float(mifid(fid, nearest(features, self._normalised).mean, self._tau))
+        """FID and MiFID."""
+        fid, distance = self.compare(features)
+        return fid, float(mifid(fid, distance, self.tau))
 
 
 def picked(pool: Features, reference: Features, size: Size, *, random: np.random.Generator) -> Any:

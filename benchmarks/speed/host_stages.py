@@ -54,7 +54,7 @@ def findings(result: BenchmarkResult) -> Findings:
 
 def _decoded(folder: str, count: int, processes: int) -> Run:
     blobs = Blobs((Path(folder) / "blobs").as_uri())
-    stored = StoredZip(f"{count}.zip", blobs.hash_blob(f"{count}.zip").sha256)
+    stored = StoredZip(f"{count}.zip", blobs.hash_blob(f"{count}.zip").sha256, str(count))
     spec = ImageSpec(count, SIDE)
     with TemporaryDirectory(dir=folder) as scratch:
         path = Path(scratch) / "images.npy"

@@ -67,7 +67,7 @@ def findings(result: BenchmarkResult) -> Findings:
 def pack(folder: str, count: int) -> Run:
     context = worker_context_in(Path(folder))
     key = f"{count}.zip"
-    stored = StoredZip(key, context.blobs.hash_blob(key).sha256)
+    stored = StoredZip(key, context.blobs.hash_blob(key).sha256, key)
     with TemporaryDirectory(dir=folder) as scratch:
         spec = ImageSpec(count, SIDE)
         return timed(lambda: repack_images(context, stored, spec, folder=Path(scratch), progress=lambda: None))

@@ -54,7 +54,7 @@ def kennel(folder: str, network: str, count: int) -> Run:
     known = [np.load(inputs / f"{name}.npy") for name in ("hashes", "mirrored")]
     images_spec = ImageSpec(count, 64)
     blobs = Blobs(inputs.as_uri())
-    stored = StoredZip("submission.zip", blobs.hash_blob("submission.zip").sha256)
+    stored = StoredZip("submission.zip", blobs.hash_blob("submission.zip").sha256, "submission")
     with TemporaryDirectory() as scratch, outermost_forwards() as forwards:
         start = time.perf_counter()
         path = decoded_images.build_pixels_path(Path(scratch), "submission")

@@ -128,7 +128,7 @@ def both_tracks(folder: str, count: int, tracks: list[str]) -> Run:
     spec = ImageSpec(count, SIDE)
     extractors = [context.extractor(find_extractor(track).identity) for track in tracks]
     key = f"{count}.zip"
-    stored = StoredZip(key, context.blobs.hash_blob(key).sha256)
+    stored = StoredZip(key, context.blobs.hash_blob(key).sha256, str(count))
     start = time.perf_counter()
     with _counted() as decoded:
         path = decoded_images.build_pixels_path(context.scratch, str(count))

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.zoo.entries import HONEST
 from benchmarks.zoo.outcomes import Outcome, Zoo
 from benchmarks.zoo.spaces import SpaceReading
-from scorer.findings.signs import SIGNS, Sign, find_signs
+from scorer.findings.signs import SIGNS, SMALL_SUPPORT, Sign, find_signs
 from scorer.findings.summary import Summary, gravity, summarise_evidence
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.features import Vector
@@ -75,7 +75,7 @@ def _shows(sign: str) -> Callable[[SpaceReading, float], bool]:
 RULES = (
     Rule("s below tau", lambda read, tau: bool(is_penalised(read.distance, tau))),
     Rule("equal pixels", lambda read, _: bool(is_copy(read.distance, read.copied))),
-    *(Rule(sign.name, _shows(sign.name), sign.p_value or "none") for sign in SIGNS),
+    *(Rule(sign.name, _shows(sign.name), sign.p_value or "none") for sign in SIGNS if sign is not SMALL_SUPPORT),
     Rule("any sign", lambda read, _: bool(signs_in(read)), p_value="its signs'"),
 )
 

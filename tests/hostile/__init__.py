@@ -2,6 +2,7 @@
 
 - input: one hostile input and its required outcome
 - pngs, zips, onnx_models: generators of inputs, which are sound files with some changes
+- entries: ONNX files as entries of a competition, for the whole path from the upload to the board
 - onnx_reading: the images of an ONNX file, from Kennel's reader and from onnx's reference evaluator
 - judge: passes an input to the reader and checks the outcome
 - batch: the confined process that judges many inputs and records memory, time and escapes

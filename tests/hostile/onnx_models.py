@@ -8,7 +8,7 @@ from io import BytesIO
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.hostile.input import Fate, HostileInput
 from tests.worker.generators.onnx_files import DIMENSION, build_model, linear_model, weight
@@ -71,8 +71,8 @@ def _lying_shape(model: onnx.ModelProto, rng: random.Random) -> bytes:
 
 
 def _not_finite(model: onnx.ModelProto, rng: random.Random) -> bytes:
-    values = np.random.default_rng(0).standard_normal((DIMENSION, 12))
-    values[rng.randrange(DIMENSION), rng.randrange(12)] = rng.choice([np.nan, np.inf, -np.inf])
+    values = numpy_helper.to_array(model.graph.initializer[0]).copy()
+    values[rng.randrange(len(values)), rng.randrange(values.shape[1])] = rng.choice([np.nan, np.inf, -np.inf])
     model.graph.initializer[0].CopyFrom(weight("matrix", values))
     return _bytes(model)
 

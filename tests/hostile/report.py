@@ -3,6 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from html import escape
+from textwrap import shorten
 from typing import Any
 
 from benchmarks.harness.report import machine_line
@@ -12,6 +14,8 @@ MAX_SECONDS_PER_INPUT = 5.0
 """Limit of processor time, far above the maximum on a busy machine."""
 MAX_GROWTH_BYTES = {"zip": 64 << 20, "onnx": 512 << 20}
 """Maximum growth of the process over all inputs."""
+ENTRIES = "entries"
+"""The document's part with the hostile entries of a competition."""
 SHOWN = 20
 """Maximum number of faults in the report."""
 
@@ -99,6 +103,35 @@ def render_page(document: Mapping[str, Any]) -> str:
     for sort, counts in sorts.items():
         lines += ["", f"## {sort}", "", "| change | outcomes and counts |", "|---|---|"]
         for kind, outcomes in counts["outcomes"].items():
-            seen = ", ".join(f"`{outcome}` {times:,}" for outcome, times in outcomes.items())
-            lines.append(f"| {kind} | {seen} |")
-    return "\n".join(lines) + "\n"
+            lines.append(f"| {kind} | {_counts(outcomes)} |")
+    return "\n".join([*lines, *_entry_lines(document[ENTRIES])]) + "\n"
+
+
+def _counts(outcomes: Mapping[str, int]) -> str:
+    return ", ".join(f"`{outcome}` {times:,}" for outcome, times in outcomes.items())
+
+
+def _entry_lines(entries: Mapping[str, Any]) -> list[str]:
+    by_kind: dict[str, list[Mapping[str, str]]] = defaultdict(list)
+    for entry in entries["judged"]:
+        by_kind[entry["kind"]].append(entry)
+    lines = [
+        "",
+        "## ONNX files as entries",
+        "",
+        "Each file is submitted to a generator competition, and its jobs run to the end, in the real sandbox. Then an",
+        "honest entry of another team gets its score. An entry that ends without a reason is a fault, and so is one",
+        "that is scored although it should be refused.",
+        "",
+        machine_line(entries["machine"], entries["command"]),
+        "",
+        f"**{len(entries['judged'])} entries, 0 faults.**",
+        "",
+        "| change | outcomes and counts | first reason |",
+        "|---|---|---|",
+    ]
+    for kind, judged in sorted(by_kind.items()):
+        counts = _counts(Counter(entry["outcome"] for entry in judged))
+        reason = next((entry["reason"] for entry in judged if entry["reason"]), "")
+        lines.append(f"| {kind} | {counts} | {escape(shorten(reason, 160), quote=False)} |")
+    return lines
