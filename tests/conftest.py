@@ -29,7 +29,7 @@ from scorer.db import session as db_session
 from scorer.settings import Settings
 from tests import examples
 from tests.ci import skips
-from tests.people import create_people
+from tests.people import DRAW_KEY, create_people
 
 TEMPLATE, TEMPLATE_WITH_PEOPLE = "template_kennel", "template_people"
 DAY_ENDS_SECONDS = 60.0
@@ -180,6 +180,7 @@ def fresh_settings(servers: Servers, folder: Path, template: str = TEMPLATE_WITH
         redis_url=servers.redis.url,
         blob_url=(folder / "blobs").as_uri(),
         scratch=folder / "scratch",
+        draw_key=DRAW_KEY,
         lease_seconds=5,
         sweep_seconds=1,
         decoding_processes=0,  # starting one takes a quarter of a second; the decoding tests use them

@@ -31,18 +31,19 @@ ScoreReader = Callable[[], float | None]
 
 @dataclass(frozen=True)
 class Participant:
-    """A person with a token, and a folder that holds ``submission.zip``."""
+    """A person with a token, and a folder with the entry's file."""
 
     url: str
     slug: str
     handle: str
     token: str
     folder: Path
+    file_name: str = "submission.zip"
 
     @property
-    def zip_file(self) -> Path:
-        """The zip to submit."""
-        return self.folder / "submission.zip"
+    def file(self) -> Path:
+        """The entry's file."""
+        return self.folder / self.file_name
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -87,7 +88,7 @@ def by_generated_client(person: Participant) -> ScoreReader:
 def by_kennel_client(person: Participant) -> ScoreReader:
     """The library of ``kennel-client``."""
     with Client(person.url, person.token) as client:
-        entry = client.submit(person.slug, person.zip_file)
+        entry = client.submit(person.slug, person.file)
 
     def score() -> float | None:
         with Client(person.url, person.token) as client:
@@ -113,7 +114,7 @@ def by_kaggle_client(person: Participant, official: KaggleClient) -> ScoreReader
         assert done.returncode == 0, done.stdout + done.stderr
         return str(done.stdout)
 
-    kaggle("submit", "-f", person.zip_file.name, "-m", "by kaggle", person.slug)
+    kaggle("submit", "-f", person.file.name, "-m", "by kaggle", person.slug)
 
     def score() -> float | None:
         (row,) = csv.DictReader(io.StringIO(kaggle("submissions", person.slug, "--csv")))
@@ -125,7 +126,7 @@ def by_kaggle_client(person: Participant, official: KaggleClient) -> ScoreReader
 def by_tuspy(person: Participant) -> ScoreReader:
     """A third-party tus client, and the API for the score."""
     client = TusClient(f"{person.url}/api/v1/competitions/{person.slug}/uploads", headers=dict(person.headers))
-    with person.zip_file.open("rb") as file:
+    with person.file.open("rb") as file:
         uploader = client.uploader(file_stream=file, metadata={"filename": "submission.zip"})
         uploader.upload()
     headers = {**person.headers, "Tus-Resumable": "1.0.0"}

@@ -103,11 +103,13 @@ class RunningService:
     def wait(self, entry: str) -> Any:
         """Wait until both tracks are scored. Returns the entry as organizers see it."""
 
-        def scored() -> Any:
-            view = self.seen_by_admin(entry)
-            return view if (view["status"], view["private_state"]) == ("scored", "done") else None
+        until(lambda: self.is_scored(entry), "both scores")
+        return self.seen_by_admin(entry)
 
-        return until(scored, "both scores")
+    def is_scored(self, entry: str) -> bool:
+        """Whether both tracks of an entry are scored."""
+        view = self.seen_by_admin(entry)
+        return (view["status"], view["private_state"]) == ("scored", "done")
 
     def seen_by_admin(self, entry: str) -> Any:
         """An entry as organizers see it now."""
@@ -124,14 +126,14 @@ def submit(person: Client, slug: str, content: bytes) -> Any:
     return person.api.submit(slug, io.BytesIO(content), file_name="entry.zip")
 
 
-def until(condition: Callable[[], Any], what: str) -> Any:
-    """Wait until ``condition`` returns a true value."""
-    end = time.monotonic() + PATIENCE
+def until(condition: Callable[[], Any], what: str, *, patience: float = PATIENCE) -> Any:
+    """Wait until ``condition`` returns a true value, for at most ``patience`` seconds."""
+    end = time.monotonic() + patience
     while time.monotonic() < end:
         if answer := condition():
             return answer
         time.sleep(0.2)
-    raise AssertionError(f"waited {PATIENCE} s for {what}")
+    raise AssertionError(f"waited {patience} s for {what}")
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,12 @@ def test_no_part_has_the_password_of_the_tables_owner_or_new_privileges(live: Ru
         assert "NoNewPrivs:\t1\n" in part.status, part.command
 
 
+def test_the_draw_key_is_kept_with_the_other_secrets(live: RunningService) -> None:
+    secrets = json.loads((_data_folder(live) / "secrets.json").read_text())
+    assert live.settings.draw_key is not None
+    assert live.settings.draw_key.get_secret_value() == secrets["draw_key"]
+
+
 @pytest.mark.root
 def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningService) -> None:
     for part in _parts(live):
@@ -59,7 +65,7 @@ def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningServic
         uid = pwd.getpwnam("kennel-db" if is_server else "kennel").pw_uid
         assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n" in part.status, part.command
         assert "CapBnd:\t0000000000000000\n" in part.status, part.command
-    folder = Path(live.settings.blob_url.removeprefix("file://")).parent
+    folder = _data_folder(live)
     for account, names in FOLDERS.items():
         for name in names:
             status = (folder / name).stat()
@@ -67,6 +73,10 @@ def test_no_part_runs_as_root_and_what_they_write_is_private(live: RunningServic
     for name in ("secrets.json", "addresses.json"):
         status = (folder / name).stat()
         assert (status.st_uid, status.st_mode & 0o777) == (0, 0o600), name
+
+
+def _data_folder(live: RunningService) -> Path:
+    return Path(live.settings.blob_url.removeprefix("file://")).parent
 
 
 class Part(NamedTuple):

@@ -61,7 +61,7 @@ def test_five_clients_get_the_same_score_for_the_same_zip(
         token = new_token(live.settings, handle, "participant", name=handle)
         person = clients.Participant(live.url, slug, handle, token, tmp_path / name)
         person.folder.mkdir()
-        person.zip_file.write_bytes(content)
+        person.file.write_bytes(content)
         readers[name] = submit_as(person)
     scores = {name: until(read, f"the score by {name}") for name, read in readers.items()}
     entries = live.admin.api.get(f"/competitions/{slug}/submissions")["submissions"]
