@@ -9,11 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from scorer.generators.latents import Latent
 from scorer.generators.onnx.generator import read_generator
-from scorer.generators.recovery.audit import audit_generator
-from scorer.generators.recovery.plan import AuditPlan
-from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.search import to_pixels
-from scorer.generators.recovery.targets import EntryTargets, Pixels
+from scorer.generators.recovery.targets import Pixels
 
 QUICK_PLAN = {
     "train": 16,
@@ -73,26 +70,3 @@ def generator_with_operator(name: str) -> bytes:
     model = onnx.load_from_string(honest_generator(1, 16))
     model.graph.node[1].op_type = name
     return bytes(model.SerializeToString())
-
-
-def audit_in_process(
-    content: bytes,
-    latent: Latent,
-    train: Pixels,
-    held_out: Pixels,
-    *,
-    plan: AuditPlan,
-    progress: Any,
-    entry: EntryTargets | None = None,
-    **_: bool,
-) -> Audit:
-    """Run the audit in this process, which already has torch, without the sandbox. Only for trusted generators."""
-    return audit_generator(
-        read_generator(content, latent),
-        latent,
-        train,
-        held_out=held_out,
-        plan=plan,
-        entry=entry,
-        progress=progress,
-    )

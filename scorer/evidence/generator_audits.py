@@ -84,7 +84,7 @@ def audit_status(session: Session, submission: Submission, account: Account) -> 
     recovery = newest_row(session, Recovery, generator_id=generator.id)
     reviews = find_with_rulings(session, submission.id, account)[1]
     may_know = reviews or team_sees_findings(session, submission)
-    if generator.blob_key is None and not may_know:
+    if generator.is_entry and not may_know:
         return None
     waiting = job is not None and job.state == JobState.WAITING
     return AuditStatus(
@@ -195,7 +195,7 @@ def record_refusal(
         )
     )
     generator = session.get_one(GeneratorFile, claim.job.generator_id)
-    if generator.blob_key is not None:
+    if not generator.is_entry:
         _notify_refusal(session, generator, "\n".join([error.message, *faults]), now=now)
     return True
 

@@ -80,7 +80,7 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
             train,
             held_out=held_out,
             plan=plan,
-            entry=None if sample is None else _with_others(sample.targets, others),
+            entry=None if sample is None else _entry_targets(sample, inputs, others),
             accept_weaker=context.settings.accept_weaker_sandbox,
             progress=lambda stage, fraction: progress(to_job_stage(stage), fraction),
         )
@@ -107,7 +107,7 @@ def run_generator_audit(context: WorkerContext, claim: Claim, heartbeat: Heartbe
 def _load_others(context: WorkerContext, inputs: AuditInputs) -> dict[int, NDArray[np.uint8]]:
     """Some images of other teams' generators with similar public FIDs, by ref: a generator may be another one with its
     latents turned, so that no latent has the same image."""
-    if inputs.generator.blob_key is not None:
+    if not inputs.generator.is_entry:
         return {}
     with context.sessions() as session:
         others = shared_images.nearest_generators(session, inputs.submission, limit=OTHERS)
@@ -118,8 +118,9 @@ def _load_others(context: WorkerContext, inputs: AuditInputs) -> dict[int, NDArr
     }
 
 
-def _with_others(targets: EntryTargets, others: Mapping[int, NDArray[np.uint8]]) -> EntryTargets:
-    return replace(targets, others=np.concatenate(list(others.values()))) if others else targets
+def _entry_targets(sample: EntrySample, inputs: AuditInputs, others: Mapping[int, NDArray[np.uint8]]) -> EntryTargets:
+    joined = np.concatenate(list(others.values())) if others else None
+    return replace(sample.targets, others=joined, drawn=inputs.generator.is_entry)
 
 
 def _recovered_shares(audit: Audit, others: Mapping[int, NDArray[np.uint8]]) -> dict[int, float]:
@@ -202,7 +203,7 @@ def _pairs(
     names |= {"held_out": held_out, "near_held_out": held_out}
     if sample is not None:
         entry = decoded_images.image_names(context, inputs.submission)
-        names["entry"] = [entry[row] for row in sample.rows]
+        names["generated" if inputs.generator.is_entry else "entry"] = [entry[row] for row in sample.rows]
     return {
         kind: [
             {"error": float(error), "name": names[kind][index] if kind in names else None}

@@ -166,7 +166,7 @@ def generator_view(submission_id: str, status: AuditStatus) -> GeneratorView:
         | {name: getattr(status, name) for name in ("state", "stage", "fraction", "queue_position", "refusal")}
         | {
             "latent": generator.dimension,
-            "is_entry": generator.blob_key is None,
+            "is_entry": generator.is_entry,
             "handed_in_by": generator.author.handle,
             "handed_in_at": generator.created_at,
             "faults": list(status.faults),

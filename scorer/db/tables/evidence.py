@@ -137,6 +137,10 @@ class GeneratorFile(WithAuthor, Table):
     """Seed of the audit's random choices. Drawn after the upload, so nobody can train around the chosen images."""
     author_id: Mapped[int] = mapped_column(ForeignKey(Account.id), index=True)
 
+    @property
+    def is_entry(self) -> bool:
+        return self.blob_key is None
+
 
 class Recovery(Table):
     """The outcome of a generator audit: its quantities, or the reason why the file could not be used (``refusal``).

@@ -51,7 +51,7 @@ def audit_generator(
     progress: StageProgress | None = None,
 ) -> Audit:
     """Search a generator for training images (n, s, s, 3) and held-out images (m, s, s, 3), uint8, and for the images
-    of an entry. With an entry, new images are also drawn to compare their features.
+    of an entry. With an entry, new images are also drawn to compare their features, unless the generator is the entry.
 
     ``generator`` maps latent points (k, d) float32 to images (k, 3, s, s), or larger ones, in [-1, 1], each row
     independently of the others. Equal inputs on one machine give equal audits. Raises :class:`Invalid`: ``bad-images``,
@@ -68,8 +68,9 @@ def audit_generator(
             points = torch.split(latent.draw(count, seeds(use)), plan.batch)
             return torch.cat([images_at(generator, some, size) for some in points])
 
-    targets: dict[TargetKind, Tensor] = {"generated": draw_images(plan.generated, "targets")}
-    targets |= {kind: to_targets(images) for kind, (images, _) in drawn.items()}
+    targets = {kind: to_targets(images) for kind, (images, _) in drawn.items()}
+    if "generated" not in targets:
+        targets = {"generated": draw_images(plan.generated, "targets"), **targets}
     recovered = {
         kind: search.recover(images, seeds(kind), _stage_progress(progress, kind)) for kind, images in targets.items()
     }
@@ -84,7 +85,7 @@ def audit_generator(
     if entry.others is not None:
         found = search.recover(to_targets(entry.others), seeds("others"), _stage_progress(progress, "others"))
         audit = replace(audit, errors={**audit.errors, "others": found.error})
-    samples = to_pixels(draw_images(plan.sampled, "sampled")) if plan.sampled else None
+    samples = to_pixels(draw_images(plan.sampled, "sampled")) if plan.sampled and not entry.drawn else None
     return replace(audit, samples=samples, near_share=None if entry.near is None else entry.near.held_out_share)
 
 

@@ -25,7 +25,7 @@ class AuditPlan:
     generated: int = 60
     """Images of the generator itself. Their recovery shows whether the search can be trusted."""
     entry: int = 60
-    """Images of the entry to recover, if one is compared."""
+    """Images of the entry to recover, if one is compared. If the generator is the entry, they replace ``generated``."""
     sampled: int = 1000
     """Newly drawn images to compare with the same number of the entry's images, using features. The images near the
     entry are also found with these features. 0 turns both off."""

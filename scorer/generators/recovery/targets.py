@@ -23,6 +23,8 @@ class EntryTargets:
     """Rows of the training and held-out images near the entry; None if there are too few."""
     others: Pixels | None = None
     """Images of other generators, if any are compared."""
+    drawn: bool = False
+    """Whether the audited generator is the entry itself. Then these images are the generated targets."""
 
 
 def draw_targets(
@@ -30,7 +32,7 @@ def draw_targets(
 ) -> dict[TargetKind, tuple[Pixels, Index]]:
     """The images to recover with their indices, by kind: the plan's numbers of training and held-out images, drawn
     without replacement, in order. With an entry, half of them are drawn; the images near the entry and its own images
-    follow.
+    follow, as ``generated`` if the generator is the entry.
 
     Raises :class:`Invalid`: ``bad-images``, ``too-few-images`` (fewer than 8 of a kind).
     """
@@ -57,7 +59,7 @@ def draw_targets(
         drawn["near_train"] = np.asarray(train[near.train]), near.train
         drawn["near_held_out"] = np.asarray(held_out[near.held_out]), near.held_out
     if entry is not None:
-        drawn["entry"] = entry.images, np.arange(len(entry.images), dtype=np.int64)
+        drawn["generated" if entry.drawn else "entry"] = entry.images, np.arange(len(entry.images), dtype=np.int64)
     return drawn
 
 

@@ -28,7 +28,8 @@ from scorer.metrics.copying.near_targets import NearTargets
 
 GENERATOR, ENCODER = "generator.onnx", "encoder.onnx"
 TRAIN, HELD_OUT, ENTRY, NEAR, REQUEST = "train.npy", "held_out.npy", "entry.npy", "near.npz", "request.json"
-OTHERS = "others.npy"
+DRAWN, OTHERS = "drawn.npy", "others.npy"
+"""``DRAWN`` replaces ``ENTRY`` if the generator is the entry."""
 RESULTS = REPORT, ARRAYS, REFUSAL = "report.json", "arrays.npz", "refusal.json"
 IMAGES = "images.npy"
 """The result of a draw, in addition to the others."""
@@ -82,7 +83,7 @@ def write_inputs(folder: Path, inputs: AuditInputs) -> None:
     np.save(folder / TRAIN, inputs.train, allow_pickle=False)
     np.save(folder / HELD_OUT, inputs.held_out, allow_pickle=False)
     if inputs.entry is not None:
-        np.save(folder / ENTRY, inputs.entry.images, allow_pickle=False)
+        np.save(folder / (DRAWN if inputs.entry.drawn else ENTRY), inputs.entry.images, allow_pickle=False)
         if inputs.entry.near is not None:
             np.savez(folder / NEAR, allow_pickle=False, **vars(inputs.entry.near))
         if inputs.entry.others is not None:
@@ -97,14 +98,16 @@ def read_inputs(folder: Path) -> AuditInputs:
 
 
 def _entry(folder: Path) -> EntryTargets | None:
-    if not (folder / ENTRY).is_file():
+    drawn = (folder / DRAWN).is_file()
+    images = folder / (DRAWN if drawn else ENTRY)
+    if not images.is_file():
         return None
     near = None
     if (folder / NEAR).is_file():
         with np.load(folder / NEAR, allow_pickle=False) as stored:
             near = NearTargets(stored["train"], stored["held_out"], float(stored["held_out_share"]))
     others = np.load(folder / OTHERS, allow_pickle=False) if (folder / OTHERS).is_file() else None
-    return EntryTargets(np.load(folder / ENTRY, allow_pickle=False), near, others)
+    return EntryTargets(np.load(images, allow_pickle=False), near, others, drawn)
 
 
 def write_result(folder: Path, report: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:

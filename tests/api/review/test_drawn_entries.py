@@ -15,15 +15,15 @@ from scorer.db.teams.storage import load_competition_usage
 from scorer.errors import Invalid
 from scorer.generators import seeds
 from scorer.generators.latents import Latent
+from scorer.generators.sandbox.runner import draw_in_sandbox
 from scorer.metrics.copying.thumbnails import Pixels
 from scorer.settings import Settings
-from tests import drawing_in_process
+from tests import sandbox_in_process
 from tests.api.conftest import Service, refused
 from tests.api.submissions.drawn_entries import SIZE, TERMS, directions, drawn, generators
 from tests.factories import noise_images
-from tests.linear_generators import QUICK_PLAN, audit_in_process, honest_generator, linear_generator
+from tests.linear_generators import QUICK_PLAN, honest_generator, linear_generator
 from tests.web.pages import enter, hidden, read, send
-from worker.evidence import generator_audit
 from worker.scoring import generators as worker_generators
 
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -40,8 +40,7 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture(autouse=True)
 def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read harmless generators in this process."""
-    drawing_in_process.use(monkeypatch)
-    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+    sandbox_in_process.use(monkeypatch)
 
 
 def memorising_generator(images: Pixels = TRAIN) -> bytes:
@@ -84,7 +83,10 @@ def test_reviewers_audit_an_entry_without_a_second_upload(service: Service) -> N
         "truncated-normal",
     )
     assert (view["result"]["verdict"], view["result"]["recovered_share"]) == ("copies", 1.0)
-    assert view["result"]["match"]["verdict"] == "no-difference"
+    assert view["result"]["match"] is None
+    names = {pair["name"] for pair in view["result"]["pairs"]["generated"]["pairs"]}
+    assert names
+    assert names <= {f"{row:05d}.png" for row in range(120)}
     queue = service.call("rita", "GET", f"/competitions/{slug}/review-queue").json()["entries"]
     assert "recovered" in {reason["name"] for reason in queue[0]["reasons"]}
     assert stored_bytes(service) == used
@@ -203,7 +205,7 @@ def test_an_entry_can_be_cancelled_while_it_is_drawn(service: Service, monkeypat
         seen = service.call("ada", "GET", f"/submissions/{entry}").json()
         assert seen["status"] == "queued"
         assert service.call("ada", "POST", f"/submissions/{entry}/cancel").json()["status"] == "cancelled"
-        return drawing_in_process.draw(*inputs, **options)
+        return draw_in_sandbox(*inputs, **options)
 
     monkeypatch.setattr(worker_generators, "draw_in_sandbox", cancelled)
     service.run_jobs(evidence=True)
@@ -242,7 +244,7 @@ def failing_draws(monkeypatch: pytest.MonkeyPatch, *, after: int) -> list[bytes]
         digests.append(digest)
         if len(digests) > after:
             raise Invalid("unstable", "It fails.")
-        return drawing_in_process.draw(content, latent, digest, **options)
+        return draw_in_sandbox(content, latent, digest, **options)
 
     monkeypatch.setattr(worker_generators, "draw_in_sandbox", draw)
     return digests

@@ -7,11 +7,11 @@ import pytest
 pytest.importorskip("torch", reason="The worker's packages are not installed.")
 
 from kennel_client.cli.exit_codes import ExitCode
+from tests import sandbox_in_process
 from tests.api.cli_runner import CliTerminal, terminal
 from tests.api.conftest import Service
 from tests.factories import noise_images
-from tests.linear_generators import audit_in_process, generator_with_operator
-from worker.evidence import generator_audit
+from tests.linear_generators import generator_with_operator
 
 __all__ = ["terminal"]
 pytestmark = pytest.mark.usefixtures("one_day")
@@ -30,7 +30,7 @@ def test_a_generator_is_uploaded_and_its_result_is_shown(
     file.write_bytes(generator_with_operator("Erf2"))
     uploaded = terminal.run("generator", entry, file, "--latent", "12", "--json")
     assert (uploaded.status, uploaded.document["state"], uploaded.document["latent"]) == (ExitCode.DONE, "waiting", 12)
-    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+    sandbox_in_process.use(monkeypatch)
     service.run_jobs()
     result = terminal.run("generator", entry)
     assert result.status == ExitCode.FAULTY

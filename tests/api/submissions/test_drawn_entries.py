@@ -10,10 +10,10 @@ from scorer.db.tables import CheckedGenerator, Draw, Job, Measurement, Submissio
 from scorer.generators import seeds
 from scorer.generators.drawing import to_pixels
 from scorer.generators.latents import Latent
-from scorer.generators.sandbox.runner import DrawnImages, GeneratorCheck
+from scorer.generators.sandbox.runner import DrawnImages, GeneratorCheck, check_in_sandbox, draw_in_sandbox
 from scorer.lifecycle import Queue
 from scorer.submissions.files import image_zips
-from tests import drawing_in_process
+from tests import sandbox_in_process
 from tests.api.conftest import Service
 from tests.api.submissions.drawn_entries import COUNT, DIMENSION, SIZE, TERMS, directions, drawn, generators
 from tests.linear_generators import linear_generator
@@ -64,7 +64,7 @@ def assert_same(context: Any, submission: Submission, stored: Any, digest: bytes
 
 
 def test_generators_checked_at_the_same_time_count_as_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawing_in_process.use(monkeypatch)
+    sandbox_in_process.use(monkeypatch)
     slug = generators(service)
     first, second = (
         service.submit("ada", slug, linear_generator(factor * directions(1)), file_name="g.onnx").json()["id"]
@@ -72,9 +72,9 @@ def test_generators_checked_at_the_same_time_count_as_one(service: Service, monk
     )
 
     def check_both(*inputs: Any, **options: Any) -> GeneratorCheck:
-        monkeypatch.setattr(worker_generators, "check_in_sandbox", drawing_in_process.check)
+        monkeypatch.setattr(worker_generators, "check_in_sandbox", check_in_sandbox)
         assert run_next(service.context, Queue.CHECK)
-        return drawing_in_process.check(*inputs, **options)
+        return check_in_sandbox(*inputs, **options)
 
     monkeypatch.setattr(worker_generators, "check_in_sandbox", check_both)
     service.run_jobs()
@@ -83,14 +83,14 @@ def test_generators_checked_at_the_same_time_count_as_one(service: Service, monk
 
 
 def test_a_worker_that_has_lost_its_job_records_no_draw(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawing_in_process.use(monkeypatch)
+    sandbox_in_process.use(monkeypatch)
     service.submit("ada", generators(service), linear_generator(directions(1)), file_name="g.onnx")
     assert run_next(service.context, Queue.CHECK)
 
     def draw_slowly(*inputs: Any, **options: Any) -> DrawnImages:
         with service.context.sessions.begin() as session:
             session.query(Job).filter_by(queue=Queue.DRAW).one().holder = "another worker"
-        return drawing_in_process.draw(*inputs, **options)
+        return draw_in_sandbox(*inputs, **options)
 
     monkeypatch.setattr(worker_generators, "draw_in_sandbox", draw_slowly)
     assert run_next(service.context, Queue.DRAW)
@@ -99,7 +99,7 @@ def test_a_worker_that_has_lost_its_job_records_no_draw(service: Service, monkey
 
 
 def test_organizers_see_that_private_draws_wait(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawing_in_process.use(monkeypatch)
+    sandbox_in_process.use(monkeypatch)
     slug = generators(service)
     entry = service.submit("ada", slug, linear_generator(directions(1)), file_name="g.onnx").json()["id"]
     for queue in (Queue.CHECK, Queue.DRAW, Queue.SCORE):

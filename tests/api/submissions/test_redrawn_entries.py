@@ -19,7 +19,7 @@ from scorer.errors import Conflict
 from scorer.generators.drawing import Pixels, pixels_sha256
 from scorer.lifecycle import Status, TrackKind
 from scorer.submissions.files import image_zips
-from tests import drawing_in_process
+from tests import sandbox_in_process
 from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.cli_runner import CliTerminal, CommandResult, terminal
 from tests.api.conftest import Service, refused
@@ -214,7 +214,7 @@ def test_verify_accepts_another_number_of_threads(
 def test_verify_tolerates_one_grey_level(
     service: Service, entry: str, verify: Callable[..., CommandResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawing_in_process.use(monkeypatch)
+    sandbox_in_process.use(monkeypatch)
     publish(service, entry)
     change_draw(service, "public", shift_a_level)
     change_draw(service, "private", lambda images: images[:1].fill(0))
@@ -260,7 +260,7 @@ def rescored(service: Service, entry: str) -> list[RepeatedMeasurement]:
 def test_rescore_draws_again_from_the_stored_generator(
     service: Service, entry: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawing_in_process.use(monkeypatch)
+    sandbox_in_process.use(monkeypatch)
     first = rescored(service, entry)
     assert [len(repeated.draws) for repeated in first] == list(TERMS.values())
     assert [str(draw.comparison) for repeated in first for draw in repeated.draws] == 3 * ["equal, bit for bit"]

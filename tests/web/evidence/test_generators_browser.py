@@ -9,18 +9,17 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from scorer.settings import Settings
+from tests import sandbox_in_process
 from tests.api.conftest import Service
 from tests.factories import noise_images
 from tests.http_server import serve
 from tests.linear_generators import (
     QUICK_PLAN,
-    audit_in_process,
     generator_with_operator,
     honest_generator,
     memorising_generator,
 )
 from tests.web.browser import LOAD_IMAGES, OVERFLOWING_ELEMENTS, WIDTHS, signed_in, take_pictures
-from worker.evidence import generator_audit
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def site(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     """The service's URL and the path of Ada's entry."""
-    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+    sandbox_in_process.use(monkeypatch)
     service.hire("rita")
     slug = service.competition(medals={"gold": 1, "silver": 1, "bronze": 1}, title="Noise that nobody made")
     entry = service.scored("ada", slug, noise_images(10), file_name="noise.zip")["id"]

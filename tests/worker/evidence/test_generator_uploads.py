@@ -15,13 +15,14 @@ from scorer.db.jobs import job_queue
 from scorer.db.tables import AuditEntry, GeneratorFile, Job, Recovery
 from scorer.generators.onnx_files import MAX_LATENT_DIMENSION, export_command
 from scorer.generators.recovery.plan import plan_from
+from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.lifecycle import STAGES, Queue
+from tests import sandbox_in_process
 from tests.api.conftest import Service, read_problem, running_service
 from tests.conftest import fresh_settings
 from tests.factories import make_zip, noise_images
 from tests.linear_generators import (
     QUICK_PLAN,
-    audit_in_process,
     generator_with_operator,
     honest_generator,
     images_made_by,
@@ -51,7 +52,7 @@ def service(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture
 def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search harmless generators in this process."""
-    monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+    sandbox_in_process.use(monkeypatch)
 
 
 def put(service: Service, who: str | None, entry: Any, content: bytes, **overrides: Any) -> Any:
@@ -270,11 +271,11 @@ def test_a_search_yields_to_a_public_score_and_is_repeated(
     put(service, "ada", entry, HONEST, latent=12)
 
     def interrupted(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_process)
+        monkeypatch.setattr(generator_audit, "audit_in_sandbox", audit_in_sandbox)
         monkeypatch.setattr(preemption, "PREEMPT_AFTER", preemption.PREEMPT_AFTER * 0)
         service.submit("bob", slug, make_zip(noise_images(19)))
         assert run_next(service.context, Queue.CHECK)
-        return audit_in_process(*args, **options)
+        return audit_in_sandbox(*args, **options)
 
     monkeypatch.setattr(generator_audit, "audit_in_sandbox", interrupted)
     assert run_next(service.context, Queue.RECOVER)
