@@ -12,7 +12,7 @@ from scorer.competitions.draw_secrets import Purpose
 from tests.api.conftest import Service, audit_entries, limited, refused, rows_by_table
 from tests.factories import make_zip, noise_images
 from tests.people import DRAW_KEY
-from tests.web.pages import HTML, enter
+from tests.web.pages import HTML, enter, read
 
 DEFAULTS = {"public": 1, "private": 3, "distribution": "normal", "classes": None, "minutes": 30, "release": False}
 HERE = "/competitions/{slug}"
@@ -140,3 +140,7 @@ def test_a_draft_can_become_a_competition_of_generators(service: Service) -> Non
     assert len(audit_entries(service, "competition.draw-secrets")) == 1, "the first secrets stay"
     shown = service.call("organizer", "GET", f"/competitions/{slug}").json()["draw_secrets"]
     assert list(shown) == ["public", "private", "late"]
+    enter(service, "organizer")
+    for release, sentence in ((False, "contains no models"), (True, "contains all models as uploaded")):
+        assert change(service, slug, draws={"release": release}).is_success
+        assert sentence in read(service, HERE.format(slug=slug)).text
