@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import ConfigDict
-from sqlalchemy import BigInteger, ColumnElement, all_, any_, cast, exists, func, select, update
+from sqlalchemy import ColumnElement, all_, any_, exists, func, select, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
@@ -27,9 +27,6 @@ from scorer.db.tables import (
 )
 from scorer.db.teams import merges
 from scorer.lifecycle import UNFINISHED, Status
-
-_DRAWN = select(func.coalesce(func.sum(Draw.bytes), 0)).where(Draw.submission_ref == Submission.ref).scalar_subquery()
-BYTES = func.coalesce(cast(func.sum(Submission.bytes + _DRAWN), BigInteger), 0)
 
 
 @dataclass(frozen=True)
@@ -74,20 +71,25 @@ def published_before(session: Session, moment: datetime) -> Sequence[str]:
 
 
 def removable_zips(session: Session, competition_id: int, kept: KeptEntries, *, before: datetime) -> ZipTotal:
-    query = select(func.count(), BYTES)
-    return ZipTotal(*session.execute(query.where(*_is_removable(competition_id, kept, before))).one())
+    return _total(session, *_is_removable(competition_id, kept, before))
 
 
 def stored_zips(session: Session, competition_id: int) -> ZipTotal:
-    query = select(func.count(), BYTES)
-    stored = Submission.competition_id == competition_id, Submission.blob_key.is_not(None)
-    return ZipTotal(*session.execute(query.where(*stored)).one())
+    return _total(session, Submission.competition_id == competition_id, Submission.blob_key.is_not(None))
 
 
 def removed_zips(session: Session, competition_id: int) -> RemovedZips:
-    query = select(func.count(), BYTES, func.max(Submission.zip_removed_at))
     removed = Submission.competition_id == competition_id, Submission.zip_removed_at.is_not(None)
-    return RemovedZips(*session.execute(query.where(*removed)).one())
+    total = _total(session, *removed)
+    last_at = session.scalar(select(func.max(Submission.zip_removed_at)).where(*removed))
+    return RemovedZips(total.zips, total.bytes, last_at)
+
+
+def _total(session: Session, *conditions: ColumnElement[bool]) -> ZipTotal:
+    zips, submitted = session.execute(select(func.count(), func.sum(Submission.bytes)).where(*conditions)).one()
+    draws = select(func.sum(Draw.bytes)).join(Submission, Submission.ref == Draw.submission_ref)
+    drawn = session.scalar(draws.where(*conditions))
+    return ZipTotal(zips, int(submitted or 0) + int(drawn or 0))
 
 
 def take_zips(

@@ -89,7 +89,7 @@ IN_DATABASE = [
 SETTINGS = {
     "DATABASE_URL": "postgresql://app:sekret@127.0.0.1:{port}/kennel",
     "REDIS_URL": "redis://:sekret@127.0.0.1:1/0",
-    "BLOB_URL": "file:///none",
+    "BLOB_URL": "file://{folder}/blobs",
 }
 FAULTS = {
     "away": ({}, "database-unreachable", "Connection refused"),
@@ -122,9 +122,10 @@ def test_admin_commands_report_a_faulty_server_in_one_sentence(
     changes, slug, words = FAULTS[fault]
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DATABASE_OWNER_URL", raising=False)
-    port, ca = foreign_server
+    tls, ca = foreign_server
+    places = {"port": unreachable.rpartition(":")[2], "tls": tls, "ca": ca, "folder": tmp_path}
     for variable, value in (SETTINGS | changes).items():
-        monkeypatch.setenv(variable, value.format(port=unreachable.rpartition(":")[2], tls=port, ca=ca))
+        monkeypatch.setenv(variable, value.format(**places))
     known = {"file/nosuch": str(tmp_path), "nosuch": "organizer"}
     arguments = [known.get(word, word) for word in list_arguments(COMMANDS[name])]
     command_line = ["kennel", *name.split()[1:], *arguments, *MORE_ARGUMENTS.get(name, []), "--json"]
