@@ -17,6 +17,8 @@ table are as close as its alterations are small, and up to the distance of diffe
 the count of a set with fewer than two dimensions. r is at most a third of the distance of different images. The
 p-value is that of a normal test of C(r) - C(1.5 r) / 1.5^2. Its variance is a jackknife over images, because one image
 can be in many pairs.
+
+Images of one colour have no distance. They count in the pairs of equal pixels, which are a gap at r = 0.
 """
 
 import hashlib
@@ -24,7 +26,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -55,7 +57,7 @@ MIN_DIFFERENT = 0.5
 """The least distance of different images in pixels. If all images are alike, no pair shows it."""
 _SCALE_ROWS, _ROW_WINDOWS, _COLUMNS = 64, 2592, 4096
 
-Space = Literal["pixels", "features"]
+Space = Literal["pixels", "features", "equal pixels"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class SupportSize:
     p_value: float
     """The probability of a gap this clear if the images form a set of at least two dimensions."""
     space: Space
-    """Where the gap is clearest."""
+    """Where a table is the smallest; without a table, where the gap is clearest."""
 
     @property
     def is_table(self) -> bool:
@@ -93,39 +95,65 @@ def estimate_support(
     """The support size of the generator of ``draws``, each (n, s, s, 3) uint8, and of the ``features`` of the first of
     them, each (n, d).
 
-    Images of one colour are left out. 40,000 images take about half a minute on two cores. Raises :class:`Invalid`:
-    ``bad-images``; ``bad-features`` or ``degenerate-features``; ``too-few-images`` for fewer than two images that are
-    not of one colour.
+    40,000 images take about half a minute on two cores. Raises :class:`Invalid`: ``bad-images``; ``bad-features`` or
+    ``degenerate-features``; ``too-few-images`` for fewer than two images.
     """
     for draw in draws:
         require_square(draw)
+    if sum(map(len, draws)) < 2:
+        raise Invalid("too-few-images", "At least 2 images are needed.")
     aligned = AlignedImages(draws)
     order = np.random.default_rng(seed).permutation(np.flatnonzero(~aligned.is_flat))
-    if len(order) < 2:
-        raise Invalid("too-few-images", f"{len(order)} images are not of one colour; at least 2 are needed.")
-    gaps = [_find_gap(_PixelSpace(aligned, order), MIN_DIFFERENT, "pixels", progress=progress)]
+    equal = equal_pixels(draws)
+    found = []
+    if len(order) > 1:
+        pixels = _PixelSpace(aligned, order)
+        found.append(_find_gap(pixels, "pixels", min_different=MIN_DIFFERENT, equal=equal, progress=progress))
     with_features = order[order < sum(map(len, features))]
     if len(with_features) > 1:
-        gaps.append(_find_gap(_FeatureSpace(features, with_features), 0.0, "features", progress=progress))
-    gap = min(gaps, key=lambda found: found.p_value)
-    size, low, high = gap.pairs.support(gap.radius)
+        vectors = _FeatureSpace(features, with_features)
+        found.append(_find_gap(vectors, "features", min_different=0.0, equal=equal, progress=progress))
+    tables = [support for support in (*found, equal) if support.is_table]
+    if tables:
+        return min(tables, key=lambda support: support.size or math.inf)
+    return min(found, key=lambda support: support.p_value, default=equal)
+
+
+def equal_pixels(draws: Sequence[Pixels]) -> SupportSize:
+    """The support size of a generator according to the pairs of images with equal pixels, within and across draws."""
+    hashes = Counter(hashlib.blake2b(np.ascontiguousarray(image).data).digest() for draw in draws for image in draw)
+    times = np.array([*hashes.values()], np.float64)
+    images = int(times.sum())
+    pairs, compared = int((times * (times - 1.0)).sum()) // 2, math.comb(images, 2)
+
+    def variance(rate: float) -> float:
+        return max(pairs, float((times * np.square(times - 1.0 - rate * (images - 1))).sum()) - pairs)
+
+    clarity = pairs / math.sqrt(variance(0.0)) if pairs else 0.0
+    size, low, high = _support(pairs, compared, variance(pairs / compared))
     return SupportSize(
-        images=sum(map(len, draws)),
-        equal_pairs=count_equal_pairs(draws),
-        near_pairs=gap.pairs.count(gap.radius),
-        compared_pairs=gap.pairs.compared,
+        images=images,
+        equal_pairs=pairs,
+        near_pairs=pairs,
+        compared_pairs=compared,
         size=size,
         low=low,
         high=high,
-        p_value=gap.p_value,
-        space=gap.space,
+        p_value=float(scipy.stats.norm.sf(clarity)),
+        space="equal pixels",
     )
 
 
-def count_equal_pairs(draws: Sequence[Pixels]) -> int:
-    """The number of pairs of images with equal pixels, within and across draws."""
-    hashes = Counter(hashlib.blake2b(np.ascontiguousarray(image).data).digest() for draw in draws for image in draw)
-    return sum(math.comb(times, 2) for times in hashes.values())
+def _support(found: int, compared: int, variance: float) -> tuple[float | None, float, float | None]:
+    """The effective support from the nearly equal pairs found among the compared ones, with its 95 % interval."""
+    if not found:
+        return None, compared / float(scipy.stats.chi2.ppf(0.975, 2) / 2.0), None
+    rate = found / compared
+    # The Poisson distribution with the same relative error, whose exact interval is known (Garwood 1936).
+    effective = found**2 / variance
+    few = float(scipy.stats.chi2.ppf(0.025, 2.0 * effective)) / 2.0
+    many = float(scipy.stats.chi2.ppf(0.975, 2.0 * effective + 2.0)) / 2.0
+    return 1.0 / rate, effective / many / rate, effective / few / rate
 
 
 class _Space(Protocol):
@@ -196,14 +224,7 @@ class ClosePairs:
         """The effective support from the pairs within ``radius``, with its 95 % interval."""
         near = self.distance <= radius
         found = int(near.sum())
-        if not found:
-            return None, self.compared / float(scipy.stats.chi2.ppf(0.975, 2) / 2.0), None
-        rate = found / self.compared
-        # The Poisson distribution with the same relative error, whose exact interval is known (Garwood 1936).
-        effective = found**2 / self._variance(near.astype(np.float64), rate)
-        few = float(scipy.stats.chi2.ppf(0.025, 2.0 * effective)) / 2.0
-        many = float(scipy.stats.chi2.ppf(0.975, 2.0 * effective + 2.0)) / 2.0
-        return 1.0 / rate, effective / many / rate, effective / few / rate
+        return _support(found, self.compared, self._variance(near.astype(np.float64), found / self.compared))
 
     def _variance(self, weights: Vector, rate: float) -> float:
         """The variance of the sum of the pairs' ``weights``, expected to be ``rate`` times the compared pairs.
@@ -216,17 +237,10 @@ class ClosePairs:
         return max(own, float(np.square(sums - rate * compared).sum()) - own)
 
 
-@dataclass(frozen=True, eq=False)
-class _Gap:
-    """The clearest gap of a space, or the radius of nearly equal pairs."""
-
-    pairs: ClosePairs
-    radius: float
-    p_value: float
-    space: Space
-
-
-def _find_gap(vectors: _Space, min_different: float, space: Space, *, progress: Callable[[float], None]) -> _Gap:
+def _find_gap(
+    vectors: _Space, space: Space, *, min_different: float, equal: SupportSize, progress: Callable[[float], None]
+) -> SupportSize:
+    """The support size at the clearest gap of a space, or from its nearly equal pairs, next to that of equal pixels."""
     sample = _distances(_cosines(vectors.rows(slice(0, _SCALE_ROWS)), vectors.columns[:_COLUMNS]).max(axis=1))
     different = max(min_different, float(np.quantile(sample, DIFFERENT)))
     largest = LARGEST_RADIUS * different
@@ -234,8 +248,18 @@ def _find_gap(vectors: _Space, min_different: float, space: Space, *, progress: 
     radii = largest * STEP ** -np.arange(RADII)
     clarities = np.array([pairs.clarity(radius) for radius in radii])
     p_value = float(scipy.stats.norm.sf(clarities.max()))
-    radius = radii[clarities.argmax()] if p_value < SIGNIFICANCE_LEVEL else NEARLY_EQUAL * different
-    return _Gap(pairs, float(radius), p_value, space)
+    radius = float(radii[clarities.argmax()] if p_value < SIGNIFICANCE_LEVEL else NEARLY_EQUAL * different)
+    size, low, high = pairs.support(radius)
+    return replace(
+        equal,
+        near_pairs=pairs.count(radius),
+        compared_pairs=pairs.compared,
+        size=size,
+        low=low,
+        high=high,
+        p_value=p_value,
+        space=space,
+    )
 
 
 def _close_pairs(vectors: _Space, limit: float, *, progress: Callable[[float], None]) -> ClosePairs:

@@ -100,7 +100,7 @@ def test_kennel_draw_counts_equal_and_nearly_equal_images() -> None:
     assert support is not None
     assert (support["equal_pairs"], support["near_pairs"]) == (3, 5)
     assert "5 are nearly equal; 3 pairs of all have equal pixels" in sentence
-    assert drawing.find_support(images[:1]) == (None, "1 images are not of one colour; at least 2 are needed.")
+    assert drawing.find_support(images[:1]) == (None, "At least 2 images are needed.")
 
 
 def test_kennel_check_predicts_the_time_of_all_draws(

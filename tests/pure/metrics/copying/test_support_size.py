@@ -8,7 +8,7 @@ from scipy.fft import idctn
 from scorer.errors import Invalid
 from scorer.findings.support_size import support_finding
 from scorer.metrics.copying.aligned_images import AlignedImages
-from scorer.metrics.copying.support_size import ClosePairs, SupportSize, count_equal_pairs, estimate_support
+from scorer.metrics.copying.support_size import ClosePairs, SupportSize, equal_pixels, estimate_support
 from tests.factories import noise_images
 
 Pixels = NDArray[np.uint8]
@@ -139,19 +139,41 @@ def test_95_of_100_intervals_cover_the_size(images: int, rows: int) -> None:
 
 def test_equal_pixels_are_counted_within_and_across_draws() -> None:
     one, other = noise_images(0, 3), noise_images(1, 4)
-    assert count_equal_pairs([one, other]) == 0
-    assert count_equal_pairs([np.concatenate([one, one[:1]]), np.concatenate([other, one[:1]])]) == 3
+    assert equal_pixels([one, other]).equal_pairs == 0
+    assert equal_pixels([np.concatenate([one, one[:1]]), np.concatenate([other, one[:1]])]).equal_pairs == 3
 
 
-def test_images_of_one_colour_are_left_out() -> None:
-    random = np.random.default_rng(10)
-    flat = np.zeros((500, SIZE, SIZE, 3), np.uint8)
-    support = estimate_support([np.concatenate([flat, smooth_images(random, 500)])])
+def test_images_of_one_colour_are_compared_pixel_by_pixel() -> None:
+    images = smooth_images(np.random.default_rng(10), 500)
+    greys = np.broadcast_to(np.arange(256, dtype=np.uint8)[:, None, None, None], (256, SIZE, SIZE, 3))
+    support = estimate_support([np.concatenate([greys, images])])
     assert not support.is_table
-    assert support.equal_pairs == 500 * 499 / 2
-    assert support.compared_pairs == 500 * 499 / 2
-    with pytest.raises(Invalid, match="0 images are not of one colour"):
-        estimate_support([flat])
+    assert (support.equal_pairs, support.compared_pairs) == (0, 500 * 499 // 2)
+    black = np.zeros_like(images)
+    support = estimate_support([np.concatenate([black, images])])
+    assert support.is_table
+    assert covers(support, 4)
+    assert (support.space, support.near_pairs) == ("equal pixels", 500 * 499 // 2)
+    assert support_finding(support).sentence == (
+        "Of 499,500 compared pairs of images, 124,750 are equal. The generator draws about 4 different images "
+        f"(95 % interval {support.low:,.0f} to {support.high:,.0f}). A table of images looks like this, or a generator "
+        "that has collapsed or often draws one colour."
+    )
+    assert estimate_support([black]).size == 1.0
+    with pytest.raises(Invalid, match="At least 2 images"):
+        estimate_support([black[:1]])
+
+
+def test_the_interval_of_equal_pixels_contains_the_true_size() -> None:
+    random = np.random.default_rng(14)
+    shares = random.dirichlet(np.ones(60))
+    colours = random.permutation(256)[:60].astype(np.uint8)
+    true, covered = 1.0 / np.square(shares).sum(), 0
+    for _ in range(200):
+        drawn = colours[random.choice(60, 150, p=shares)]
+        support = estimate_support([np.broadcast_to(drawn[:, None, None, None], (150, 8, 8, 3))])
+        covered += covers(support, true)
+    assert 0.9 <= covered / 200 <= 1.0
 
 
 @pytest.mark.parametrize("size", [16, 32, 64])
