@@ -4,7 +4,7 @@ import io
 import itertools
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import stdev
 from typing import Any
@@ -151,6 +151,7 @@ def add_measurement(
     kind: TrackKind = "public",
     distance_se: float | None = 0.001,
     draws: Sequence[float] | None = None,
+    histogram: Mapping[str, Any] | None = None,
 ) -> Measurement:
     """``draws``: the FIDs of the entry's draws."""
     track = state.tracks[kind]
@@ -166,7 +167,7 @@ def add_measurement(
         fid_spread=stdev(draws) if draws and len(draws) > 1 else None,
         draws=[{"fid": drawn, "memorization_distance": distance} for drawn in draws] if draws else None,
         closest_pairs=[],
-        histogram={},
+        histogram=histogram or {},
         artifact_key="",
         provenance={},
         created_at=now,

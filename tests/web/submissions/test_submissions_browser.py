@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from scorer.competitions.competition_state import load_state
+from scorer.db.tables import Measurement, Submission
 from tests.api.cached_state import CachedState, cached_fixtures
 from tests.api.conftest import Service
-from tests.factories import code_zip, make_zip, noise_images, with_a_wrong_image
+from tests.factories import add_measurement, code_zip, make_zip, noise_images, with_a_wrong_image
 from tests.http_server import serve
 from tests.web.browser import (
     LOAD_IMAGES,
@@ -30,13 +32,34 @@ def make_every_entry(service: Service) -> dict[str, str]:
     body = {"method": "manual", "tau": tau, "reason": "just above it: the labels of the picture meet"}
     assert service.call("organizer", "POST", f"/competitions/{slug}/tracks/public/thresholds", json=body).is_success
     service.scored("bob", slug, noise_images(11, 120, 32))
+    drawn = service.scored("ada", slug, noise_images(13, 120, 32), file_name="drawn.zip")
+    with service.context.sessions.begin() as session:
+        now = service.context.now()
+        state = load_state(session, slug, now)
+        submission = session.query(Submission).filter_by(id=drawn["id"]).one()
+        add_measurement(
+            session,
+            state,
+            submission,
+            fid=200.4,
+            distance=0.3,
+            now=now,
+            draws=[100.6, 300.2],
+            histogram=session.query(Measurement.histogram).limit(1).scalar(),
+        )
     copied = service.scored("ada", slug, noise_images(1, 40, 32)[[*range(40)] * 3], file_name="copies.zip")
     rejected = service.submit("ada", slug, with_a_wrong_image(images), file_name="wrong.zip").json()
     service.run_jobs()
     waiting = service.submit("ada", slug, make_zip(noise_images(12, 120, 32)), file_name="waiting.zip").json()
     service.call("ada", "PUT", f"/submissions/{scored['id']}/code", content=code_zip())
     pages = {"entries": f"/competitions/{slug}/entries", "late": f"/competitions/{slug}?track=public&late=true"}
-    for name, entry in {"scored": scored, "copied": copied, "rejected": rejected, "waiting": waiting}.items():
+    for name, entry in {
+        "scored": scored,
+        "drawn": drawn,
+        "copied": copied,
+        "rejected": rejected,
+        "waiting": waiting,
+    }.items():
         pages[name] = f"/submissions/{entry['id']}"
     return pages
 
