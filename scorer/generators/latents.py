@@ -105,12 +105,22 @@ def resolve_latent(inputs: int | None, declarations: Iterable[DeclaredLatent]) -
             "wrong-latent",
             f"The generator takes {inputs} numbers per image; the declared latent has "
             f"{'a coordinate or more' if dimension is None else f'{dimension} coordinates'} and "
-            f"{f'{classes} classes' if classes else 'no class'}.",
+            f"{f'{classes} classes' if classes else 'no class'}. {_advice(inputs, classes)}",
         )
     if inputs is not None:
         dimension = inputs - classes
     distribution: Distribution = _first(one.distribution for one in declared) or "normal"
     return Latent(dimension or 0, distribution, classes or None)
+
+
+def _advice(inputs: int, classes: int) -> str:
+    if inputs <= classes:
+        return f"Declare at most {inputs - 1} classes (kennel submit --classes C)."
+    with_classes = f" with {classes} classes" if classes else ""
+    return (
+        f"Declare {inputs - classes} coordinates{with_classes} (kennel submit --latent {inputs - classes}), or no "
+        "dimension: it follows from the file."
+    )
 
 
 def _first(values: Iterable[Value | None]) -> Value | None:

@@ -142,7 +142,10 @@ def require_file(file: BinaryIO, competition: Competition, entry: NewSubmission,
     :func:`refuse_generator`."""
     if competition.entries == "generator":
         declared = None if entry.latent is None else entry.latent.dimension
-        require_onnx(file.read(MAGIC_BYTES), declared or "dimension")
+        try:
+            require_onnx(file.read(MAGIC_BYTES), declared or "dimension")
+        except Invalid as error:
+            raise Invalid(error.slug, f"Entries of this competition are generators. {error.message}") from None
         return None
     spec = ImageSpec(count=competition.image_count, size=competition.image_size)
     refuse_generator(file, entry.file_name, spec)

@@ -81,7 +81,7 @@ def read_entry(
     Raises the ``Invalid`` errors of :func:`~scorer.generators.onnx.generator.read_generator` up to ``wrong-images``,
     and those of :func:`~scorer.generators.latents.resolve_latent`.
     """
-    graph = parse_graph(content, declared.dimension, limits)
+    graph = parse_graph(content, declared.dimension or "dimension", limits)
     latent = resolve_latent(graph.latent_shape[1], (declared, _declared_in(graph), default))
     counts = COUNTS if trace else ()
     network = build_network(graph, latent, counts, size=size or 1, limits=limits, exact=size is not None)

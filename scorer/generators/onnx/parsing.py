@@ -25,7 +25,7 @@ RANDOM = frozenset(
 )
 
 
-def parse_graph(content: bytes, dimension: int | None, limits: GeneratorLimits) -> Graph:
+def parse_graph(content: bytes, dimension: int | str | None, limits: GeneratorLimits) -> Graph:
     """The graph of an ONNX file. ``dimension``, that of the latent, is only for advice in messages; None for a network
     that takes images.
 
@@ -50,7 +50,7 @@ def parse_graph(content: bytes, dimension: int | None, limits: GeneratorLimits) 
     return Graph(nodes, weights, latent, shape, _images(model.graph, nodes), opset, metadata)
 
 
-def _unpacked(content: bytes, dimension: int | None, limits: GeneratorLimits) -> onnx.ModelProto:
+def _unpacked(content: bytes, dimension: int | str | None, limits: GeneratorLimits) -> onnx.ModelProto:
     if len(content) > limits.file_bytes:
         raise Invalid(
             "too-many-bytes",
@@ -80,7 +80,7 @@ def _refuse_more_than_a_graph(model: onnx.ModelProto) -> None:
         raise Invalid("sparse-tensors", "The file has sparse weights. Store them as dense tensors.")
 
 
-def _opset(model: onnx.ModelProto, dimension: int | None) -> int:
+def _opset(model: onnx.ModelProto, dimension: int | str | None) -> int:
     foreign = [entry.domain for entry in model.opset_import if entry.domain not in STANDARD]
     used = {node.domain for node in model.graph.node}
     versions = [entry.version for entry in model.opset_import if entry.domain in STANDARD]

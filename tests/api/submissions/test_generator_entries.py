@@ -152,7 +152,9 @@ def test_the_other_kind_is_refused_with_the_right_command(service: Service, slug
     file.write_bytes(b"neither")
     assert DRAW in way(service, images, file).refusal, "the name ends in .onnx"
     file.write_bytes(ZIP)
-    assert export_command("dimension") in way(service, slug, file).refusal
+    refusal = way(service, slug, file).refusal
+    assert "Entries of this competition are generators" in refusal
+    assert export_command("dimension") in refusal
     assert rows(service) == []
     assert stored(service, "submissions") == []
 

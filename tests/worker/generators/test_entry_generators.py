@@ -19,7 +19,7 @@ from scorer.generators.onnx.canonical import network_sha256
 from scorer.generators.onnx.entry import EntryGenerator, draw_images, read_entry
 from scorer.generators.onnx.operators import OPERATORS
 from scorer.generators.onnx.parsing import parse_graph
-from scorer.generators.onnx_files import DeclaredLatent
+from scorer.generators.onnx_files import DeclaredLatent, export_command
 from scorer.generators.sandbox import exchange, runner
 from scorer.generators.sandbox.entry_tasks import run_check
 from scorer.generators.sandbox.runner import DrawnImages, check_in_sandbox, draw_in_sandbox
@@ -178,6 +178,7 @@ def test_the_latent_space_comes_from_upload_file_or_competition() -> None:
     open_model = linear_model(latent=("n", "d")).SerializeToString()
     assert read(open_model, DeclaredLatent(8)).latent == Latent(8)
     assert refusal_of(read, open_model).slug == "wrong-latent"
+    assert export_command("dimension") in refusal_of(read, HONEST[:-9]).message
     for metadata in ({"classes": "many"}, {"classes": "1"}, {"distribution": "cauchy\n"}):
         refused = refusal_of(read, declared_in_file(**metadata))
         assert (refused.slug, refused.message.isprintable()) == ("bad-latent", True)
