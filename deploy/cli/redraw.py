@@ -102,14 +102,20 @@ def _read_generator(
     with open_file(file) as opened:
         content = opened.read()
     with naming(file):
-        checked = check_in_sandbox(
-            content,
-            DeclaredLatent(recorded.dimension, recorded.distribution, recorded.classes or 0),
-            DeclaredLatent(),
-            size=recorded.image_size,
-            accept_weaker=accept_weaker,
-            progress=progress,
-        )
+        try:
+            checked = check_in_sandbox(
+                content,
+                DeclaredLatent(recorded.dimension, recorded.distribution, recorded.classes or 0),
+                DeclaredLatent(),
+                size=recorded.image_size,
+                accept_weaker=accept_weaker,
+                progress=progress,
+            )
+        except Invalid as error:
+            if error.slug == "wrong-latent":
+                text = "This is not the generator of the receipt: it has another latent dimension."
+                raise Invalid("other-generator", text) from None
+            raise
         if checked.network_sha256 != recorded.network_sha256:
             raise Invalid(
                 "other-generator",

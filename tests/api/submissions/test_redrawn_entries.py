@@ -193,9 +193,9 @@ def test_verify_draws_the_same_images_after_the_final_board(
     assert f"The secret of private draws has the SHA-256 {commitment}." in lines
     assert not [line for line in lines if "note" in line]
 
-    other = linear_generator(directions(1) + np.float32(1e-6))
-    refusal = verify(content=other)
-    assert (refusal.status, "not the generator of the receipt" in refusal.err) == (ExitCode.FAULTY, True)
+    for other in (directions(1) + np.float32(1e-6), directions(1)[:-1]):
+        refusal = verify(content=linear_generator(other))
+        assert (refusal.status, "not the generator of the receipt" in refusal.err) == (ExitCode.FAULTY, True)
     late = drawn(service, slug, linear_generator(directions(2)))
     refusal = verify(of=late["id"], content=linear_generator(directions(2)))
     assert (refusal.status, "is never revealed" in refusal.err) == (ExitCode.USAGE, True)
