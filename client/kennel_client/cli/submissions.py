@@ -124,7 +124,7 @@ def _submit_file(
         if refusal.slug != "rules-not-accepted" or not ask or not accepts_rules(client, resumable.pending.slug):
             raise
         upload = client.run(begin_upload(resumable))
-    if upload["offset"] > 0:
+    if upload["offset"] > 0 and not upload["repeated"]:
         err.print(f"Continuing an earlier upload; {upload['offset'] / upload['length']:.0%} has arrived.")
     with interruptible(INTERRUPTED_MESSAGE), show_progress(err) as progress:
         submission = client.run(

@@ -230,6 +230,7 @@ def test_the_command_submits_a_generator_once(terminal: CliTerminal, slug: str, 
     again = terminal.run("submit", slug, file, *declared)
     assert again.status == ExitCode.DONE, again.err
     assert f"This file is submission {row.id}, submitted on {row.accepted_at:%Y-%m-%d %H:%M} UTC: " in again.out
+    assert "Continuing" not in again.err
     assert len(rows(terminal.service)) == 1
 
 
