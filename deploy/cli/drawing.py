@@ -8,8 +8,8 @@ from typing import Any
 from zipfile import ZipFile
 
 from deploy.cli.generators import IMAGES
-from kennel_client.api import open_file, segment
-from kennel_client.cli.connection import err, open_client
+from kennel_client.api import open_file
+from kennel_client.cli.connection import err, load_competition
 from kennel_client.cli.formatting import format_duration
 from kennel_client.cli.output import Answer
 from kennel_client.errors import Invalid, naming
@@ -119,10 +119,7 @@ def draw_generator(
     accept_weaker_sandbox: bool,
 ) -> Answer:
     """Draw the images of a seed into a zip or folder."""
-    view = None
-    if competition is not None:
-        with open_client(needs_token=False) as client:
-            view = client.get(f"/competitions/{segment(competition)}")
+    view = None if competition is None else load_competition(competition)
     size = None if view is None else view["image_size"]
     generator = open_generator(file, view, size=size, declared=declared, accept_weaker_sandbox=accept_weaker_sandbox)
     count = count or (IMAGES if view is None else view["image_count"])

@@ -11,6 +11,7 @@ from kennel_client.cli.output import (
     LatentClasses,
     LatentDimension,
     LatentDistribution,
+    RequiredBy,
     answers,
 )
 
@@ -32,9 +33,7 @@ def draw(
     out: Annotated[
         Path | None, typer.Option(help="A zip (*.zip) or folder for the images. Default: a zip named after the file.")
     ] = None,
-    competition: Annotated[
-        str | None, typer.Option(help="Ask the service what this competition requires: count, size, latents.")
-    ] = None,
+    competition: RequiredBy = None,
     latent: LatentDimension = None,
     distribution: LatentDistribution = None,
     classes: LatentClasses = None,

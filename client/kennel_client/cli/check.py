@@ -8,11 +8,11 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from kennel_client.api import open_file, segment
+from kennel_client.api import open_file
 from kennel_client.archive.listing import ImageSpec, is_generator, refuse_generator
 from kennel_client.archive.objections import PixelHash, objections_to
 from kennel_client.archive.zip_check import check_zip, has_pillow
-from kennel_client.cli.connection import err, needs_server, open_client
+from kennel_client.cli.connection import err, load_competition, needs_server
 from kennel_client.cli.exit_codes import ExitCode
 from kennel_client.cli.output import (
     AcceptWeakerSandbox,
@@ -20,6 +20,7 @@ from kennel_client.cli.output import (
     LatentClasses,
     LatentDimension,
     LatentDistribution,
+    RequiredBy,
     answers,
 )
 from kennel_client.errors import Invalid, Unreadable, naming
@@ -42,9 +43,7 @@ def check(
             min=1, help=f"Width and height of the images in pixels. Default: {SIZE} in a zip, any for a generator."
         ),
     ] = None,
-    competition: Annotated[
-        str | None, typer.Option(help="Ask the service what this competition requires: count, size, latents.")
-    ] = None,
+    competition: RequiredBy = None,
     train: Annotated[
         Path | None, typer.Option(help="A zip of training images. Also reports copies of them; needs Pillow.")
     ] = None,
@@ -67,8 +66,7 @@ def check(
     """
     view: Mapping[str, Any] | None = None
     if competition is not None:
-        with open_client(needs_token=False) as client:
-            view = client.get(f"/competitions/{segment(competition)}")
+        view = load_competition(competition)
         count, size = view["image_count"], view["image_size"]
     spec = ImageSpec(count=count, size=size or SIZE)
     with open_file(file) as opened, naming(file):

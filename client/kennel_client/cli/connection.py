@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from kennel_client.api import ApiClient
+from kennel_client.api import ApiClient, segment
 from kennel_client.cli.exit_codes import ExitCode, choose_exit_code, print_error
 from kennel_client.cli.formatting import escape_unknown_characters, format_duration
 from kennel_client.cli.groups import ListingGroup
@@ -95,6 +95,13 @@ def open_client(*, needs_token: bool = True) -> ApiClient:
     if needs_token:
         require_token(login)
     return ApiClient(login.url, login.token)
+
+
+def load_competition(slug: str) -> dict[str, Any]:
+    """A competition as the service's visitors see it."""
+    with open_client(needs_token=False) as client:
+        view: dict[str, Any] = client.get(f"/competitions/{segment(slug)}")
+    return view
 
 
 @contextmanager

@@ -34,6 +34,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on
 Format = Literal["table", "csv", "json"]
 AsFormat = Annotated[Format | None, typer.Option("--format", help="Output format. Default: table.")]
 Watch = Annotated[bool, typer.Option("--watch", help="Wait for the score. If there is none, exit with status 1.")]
+RequiredBy = Annotated[
+    str | None, typer.Option(help="Ask the service what this competition requires: count, size, latents.")
+]
 LatentDimension = Annotated[
     int | None, typer.Option(min=1, help="A generator's latent dimension. Default: that of the file.")
 ]

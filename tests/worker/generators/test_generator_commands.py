@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from deploy.cli import drawing, main
 from kennel_client.cli import check as check_command
+from kennel_client.cli import connection
 from kennel_client.cli.exit_codes import ExitCode, choose_exit_code
 from kennel_client.errors import KennelError, Refused
 from scorer.competitions.spec import DrawSpec
@@ -114,14 +115,14 @@ def test_kennel_check_predicts_the_time_of_all_draws(
     assert (asked[0]["declared"].dimension, asked[0]["declared"].distribution) == (8, "uniform")
     assert asked[0]["size"] is None
     draws = DrawSpec(public=2, private=4, classes=10, minutes=5).model_dump()
-    monkeypatch.setattr(check_command, "open_client", lambda **_: Service(draws=draws))
+    monkeypatch.setattr(connection, "open_client", lambda **_: Service(draws=draws))
     code, output = run("check", file, "--competition", "faces")
     assert (code, "Drawing 30,000 images would take about 15 minutes" in output) == (ExitCode.FAULTY, True)
     assert (asked[1]["size"], asked[1]["default"].classes) == (SIZE, 10)
 
 
 def test_each_kind_of_competition_takes_its_own_files(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_command, "open_client", lambda **_: Service(entries="images"))
+    monkeypatch.setattr(connection, "open_client", lambda **_: Service(entries="images"))
     code, output = run("check", file, "--competition", "dogs")
     assert (code, "kennel draw" in output) == (ExitCode.FAULTY, True)
     code, output = run("check", file, "--strict")
