@@ -19,7 +19,7 @@ DEFAULT_NAME = "The file name to show. Default: `submission.zip` or `submission.
 class NewUpload(Request):
     """An upload to begin."""
 
-    length: int = Field(ge=1, le=2**62, description="The size of the file in bytes.")
+    length: int = Field(ge=0, le=2**62, description="The size of the file in bytes.")
     file_name: str = Field("", max_length=MAX_NAME_LENGTH, description=DEFAULT_NAME)
     note: str = Field("", max_length=MAX_NOTE_LENGTH)
     sha256: str | None = Field(

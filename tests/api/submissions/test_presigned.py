@@ -199,7 +199,7 @@ def test_tus_works_with_s3_and_methods_are_not_mixed(service: Service, slug: str
 
 
 def test_invalid_creations_are_refused(service: Service, slug: str) -> None:
-    refused(create(service, slug, length=0), 422, "bad-request")
+    refused(create(service, slug, length=0), 422, "empty")
     refused(create(service, slug, lenght=1), 422, "bad-request")
     refused(create(service, slug, length=1 << 30), 413, "too-large")
 
