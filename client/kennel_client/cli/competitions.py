@@ -24,7 +24,7 @@ def competitions() -> Listing:
     """List the competitions."""
     with open_client(needs_token=False) as client:
         views = client.get_list("/competitions", "competitions")
-    shown = columns("competition=slug", "title", "phase", "closes=closes_at") | {
+    shown = columns("competition=slug", "title", "phase", "closes=closes_at", "entries") | {
         "images": lambda view: f"{view['image_count']:,} of {view['image_size']}x{view['image_size']}",
         "rules": rules_state,
     }

@@ -189,7 +189,9 @@ def test_rules_are_shown_and_accepted(terminal: CliTerminal, service: Service, t
         competition["slug"]: competition["phase"] for competition in terminal.run("competitions", "--json").document
     }
     assert phases[slug] == "open"
-    assert slug in terminal.run("competitions", who=None).out
+    listed = terminal.run("competitions", who=None).out
+    assert slug in listed
+    assert "entries" in listed.splitlines()[0]
 
 
 def test_the_board_is_printed_as_table_json_and_csv(terminal: CliTerminal, service: Service) -> None:
