@@ -8,7 +8,8 @@ from scipy.fft import idctn
 from scorer.errors import Invalid
 from scorer.findings.support_size import support_finding
 from scorer.metrics.copying.aligned_images import AlignedImages
-from scorer.metrics.copying.support_size import ClosePairs, SupportSize, equal_pixels, estimate_support
+from scorer.metrics.copying.close_pairs import ClosePairs
+from scorer.metrics.copying.support_size import SupportSize, equal_pixels, estimate_support, support_within
 from tests.factories import noise_images
 
 Pixels = NDArray[np.uint8]
@@ -132,7 +133,8 @@ def test_95_of_100_intervals_cover_the_size(images: int, rows: int) -> None:
     for _ in range(400):
         shown = random.choice(120, size=images, p=shares)
         first, second = np.nonzero(np.triu(shown[:rows, None] == shown, 1))
-        _, low, high = ClosePairs(first, second, np.zeros(len(first), np.float32), rows, images).support(0.1)
+        pairs = ClosePairs(first, second, np.zeros(len(first), np.float32), rows, images)
+        _, low, high = support_within(pairs, 0.1)
         covered += low <= size <= (high or np.inf)
     assert 0.92 <= covered / 400 <= 0.99
 
