@@ -52,6 +52,7 @@ MAX_FILES_BYTES = 1_500_000
 MAX_TEAM_BYTES = 1_000_000
 MAX_COMPETITION_BYTES = 4 * MAX_TEAM_BYTES
 NO_LOCK_TIMEOUT = "from scorer.db import answer_timeouts; answer_timeouts.LOCK_SECONDS = 600"
+NO_HEADER_TIMEOUT = "server_protocol.HEADER_SECONDS = 600.0"
 MAX_THREADS = 40 + 16
 """40 threads for requests, 16 for everything else."""
 TRAILERS = b"GET /healthz HTTP/1.1\r\nHost: kennel\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
@@ -61,7 +62,7 @@ TRAILERS = b"GET /healthz HTTP/1.1\r\nHost: kennel\r\nTransfer-Encoding: chunked
 def process(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, int, int]]:
     """A service with the id and port of its web process."""
     rates = json.dumps({"request": f"{MAX_REQUESTS}/minute", "sign-up": f"{MAX_ACCOUNTS}/hour"})
-    changes = [f"request_bodies.MAX_FILE_BYTES_PER_ACCOUNT = {MAX_FILES_BYTES}", NO_LOCK_TIMEOUT]
+    changes = [f"request_bodies.MAX_FILE_BYTES_PER_ACCOUNT = {MAX_FILES_BYTES}", NO_LOCK_TIMEOUT, NO_HEADER_TIMEOUT]
     variables = {"KENNEL_RATES": rates, "KENNEL_MAX_TEAM_BYTES": str(MAX_TEAM_BYTES)}
     variables["KENNEL_MAX_COMPETITION_BYTES"] = str(MAX_COMPETITION_BYTES)
     with attacked_process(servers, tmp_path_factory.mktemp("attacked"), changes=changes, **variables) as process:
@@ -122,13 +123,15 @@ def test_connections_are_limited_per_address_and_in_total(attacked: Attacked) ->
     for _ in range(MAX_CONNECTIONS_PER_ADDRESS + 100):
         attacked.connect(source, b"GET / HTT")
     attacked.require_answer()
-    assert MAX_CONNECTIONS_PER_ADDRESS <= attacked.files < before + MAX_CONNECTIONS_PER_ADDRESS + others
+    wait_until(lambda: attacked.files < before + MAX_CONNECTIONS_PER_ADDRESS + others)
+    assert attacked.files >= MAX_CONNECTIONS_PER_ADDRESS
     for _ in range(MAX_CONNECTIONS // MAX_CONNECTIONS_PER_ADDRESS + 1):
         source = next(ADDRESSES)
         for _ in range(MAX_CONNECTIONS_PER_ADDRESS):
             attacked.connect(source, b"GET / HTT")
     attacked.require_answer()
-    assert MAX_CONNECTIONS <= attacked.files < before + MAX_CONNECTIONS + others
+    wait_until(lambda: attacked.files < before + MAX_CONNECTIONS + others)
+    assert attacked.files >= MAX_CONNECTIONS
 
 
 def test_parallel_requests_use_a_limited_number_of_threads(attacked: Attacked) -> None:
