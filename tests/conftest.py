@@ -1,7 +1,6 @@
 """Starts a real PostgreSQL and Redis once per run, for all tests that need them."""
 
 import gc
-import os
 import secrets
 import socket
 import time
@@ -9,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,43 +26,18 @@ from deploy.standalone.ephemeral import Servers, ephemeral_servers
 from scorer.db import session as db_session
 from scorer.settings import Settings
 from tests import examples
-from tests.ci import skips
+from tests.ci.skips import pytest_collection_modifyitems, pytest_sessionfinish, pytest_terminal_summary
 from tests.people import DRAW_KEY, create_people
 
 TEMPLATE, TEMPLATE_WITH_PEOPLE = "template_kennel", "template_people"
 DAY_ENDS_SECONDS = 60.0
 LOOPBACK = ("127.", "::1", "localhost")
 
+# pytest finds these hooks here.
+__all__ = ["pytest_collection_modifyitems", "pytest_sessionfinish", "pytest_terminal_summary"]
+
 hypothesis.settings.load_profile(examples.EVERYDAY)  # unless the command line names another
 gc.disable()  # until all modules are imported, because imports create no garbage
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that need root or the extra ``worker`` if it is missing."""
-    missing = {}
-    if find_spec("torch") is None:
-        missing["torch"] = "needs the extra `worker`"
-    if os.geteuid() != 0:
-        missing["root"] = skips.NEEDS_ROOT
-    for item in items:
-        for marker, reason in missing.items():
-            if item.get_closest_marker(marker):
-                item.add_marker(pytest.mark.skip(reason=reason))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a CI run that skips a required test."""
-    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-    if os.environ.get("CI") == "true" and isinstance(terminal, pytest.TerminalReporter) and skips.others(terminal):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the required tests that CI skipped."""
-    if os.environ.get("CI") == "true":
-        for line in skips.others(terminalreporter):
-            terminalreporter.write_line(f"CI may not skip {line}", red=True)
 
 
 def pytest_collection_finish() -> None:

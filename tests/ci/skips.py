@@ -1,5 +1,8 @@
 """The only reasons for which CI may skip tests. Any other skip fails the run: a test that never runs guards nothing."""
 
+import os
+from importlib.util import find_spec
+
 import pytest
 
 NEEDS_ROOT = "needs root"
@@ -20,3 +23,31 @@ def others(terminal: pytest.TerminalReporter) -> list[str]:
     """The tests of a run that were skipped for a reason that is not allowed, with that reason."""
     skipped = terminal.stats.get("skipped", [])
     return [f"{report.nodeid}: {read_reason(report)}" for report in skipped if not may_skip(report)]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests that need root or the extra ``worker`` if it is missing."""
+    missing = {}
+    if find_spec("torch") is None:
+        missing["torch"] = "needs the extra `worker`"
+    if os.geteuid() != 0:
+        missing["root"] = NEEDS_ROOT
+    for item in items:
+        for marker, reason in missing.items():
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a CI run that skips a required test."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") == "true" and isinstance(terminal, pytest.TerminalReporter) and others(terminal):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the required tests that CI skipped."""
+    if os.environ.get("CI") == "true":
+        for line in others(terminalreporter):
+            terminalreporter.write_line(f"CI may not skip {line}", red=True)

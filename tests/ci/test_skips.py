@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.ci import skips
 from tests.documents import ROOT
 
-CONFTEST = "from tests.conftest import pytest_collection_modifyitems, pytest_sessionfinish, pytest_terminal_summary"
+CONFTEST = "from tests.ci.skips import pytest_collection_modifyitems, pytest_sessionfinish, pytest_terminal_summary"
 TESTS = """
 import pytest
 
@@ -37,10 +37,10 @@ def test_ci_fails_for_any_other_skip(tmp_path: Path) -> None:
     (tmp_path / "test_listed.py").write_text(TESTS)
     (tmp_path / "test_others.py").write_text(OTHERS)
     (tmp_path / "test_module.py").write_text(MODULE)
-    variables = {"CI": "true", "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "client")]), "PYTEST_ADDOPTS": ""}
+    variables = {"CI": "true", "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def run(*files: str) -> tuple[int, list[str]]:
-        command = [sys.executable, "-m", "pytest", "--numprocesses", "1", *files]
+        command = [sys.executable, "-m", "pytest", "-p", "xdist", "--numprocesses", "1", *files]
         done = subprocess.run(
             command, cwd=tmp_path, env=os.environ | variables, capture_output=True, text=True, check=False
         )
