@@ -15,7 +15,7 @@ from scorer.generators.sandbox.exchange import (
     read_result,
     write_request,
 )
-from scorer.generators.sandbox.supervision import StageProgress
+from scorer.progress import StageProgress
 
 
 def run_in_process(folder: Path, request: Request, progress: StageProgress | None) -> tuple[Report, Arrays]:

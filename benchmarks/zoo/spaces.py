@@ -14,9 +14,10 @@ from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
+from scorer.progress import ProgressCallback
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.details import build_evidence_columns
-from worker.evidence.reference import ProgressCallback, ReferenceAnalysis, analyse_reference
+from worker.evidence.reference import ReferenceAnalysis, analyse_reference
 from worker.evidence.thumbnails import load_reference_thumbnails
 from worker.scoring.feature_cache import build_cached_features
 

@@ -8,7 +8,7 @@ from kennel_client.api import open_file
 from kennel_client.archive.zip_writing import zip_folder
 from kennel_client.errors import naming
 from scorer.archive import ReferenceImages, list_references, read_references, require_two
-from scorer.extractors import ProgressCallback
+from scorer.progress import ProgressCallback
 from worker.runtime.decoded_images import arrays_in
 
 

@@ -8,8 +8,8 @@ from kennel_client.cli.receipts import redrawn_lines
 from scorer.blobs import open_blobs
 from scorer.db.session import connected
 from scorer.jobs.broker import create_celery_app
+from scorer.progress import StageProgress
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import StageProgress
 from worker.scoring.redraw import draw_document
 from worker.scoring.rescore import RepeatedMeasurement, rescore
 

@@ -31,7 +31,7 @@ from scorer.archive import (
     require_two,
 )
 from scorer.errors import Invalid
-from scorer.extractors import Extractor, ExtractorOptions, ProgressCallback, fingerprint, load
+from scorer.extractors import Extractor, ExtractorOptions, fingerprint, load
 from scorer.findings.signs import find_signs
 from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.copying.thumbnails import Pixels
@@ -39,12 +39,12 @@ from scorer.metrics.cosine import normalise
 from scorer.metrics.memorization import closest_pairs
 from scorer.metrics.mifid import is_copy, is_penalised, mifid
 from scorer.metrics.sample_quality.frechet import statistics_of
+from scorer.progress import ProgressCallback, StageProgress
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.reference import analyse_reference
 from worker.evidence.report import compute_evidence
 from worker.evidence.thumbnails import load_reference_thumbnails
 from worker.runtime.decoded_images import decode_file
-from worker.runtime.heartbeat import StageProgress
 from worker.scoring.feature_cache import build_cached_features
 from worker.scoring.measure import PreparedReference, RawMeasurement, environment, measure
 from worker.scoring.published_features import read_reference_features

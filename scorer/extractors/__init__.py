@@ -12,10 +12,11 @@ from scorer import extractor_catalogue
 from scorer.errors import Unavailable
 from scorer.extractor_catalogue import ExtractorSpec
 from scorer.extractors import weights
-from scorer.extractors.batches import DeviceLost, Features, Images, ProgressCallback
+from scorer.extractors.batches import DeviceLost, Features, Images
 from scorer.extractors.options import ExtractorOptions
 from scorer.extractors.tiny import Tiny
 from scorer.metrics.cosine import Shortlister
+from scorer.progress import ProgressCallback
 
 __all__ = [
     "DeviceLost",
@@ -23,7 +24,6 @@ __all__ = [
     "ExtractorOptions",
     "Features",
     "Images",
-    "ProgressCallback",
     "fingerprint",
     "load",
 ]

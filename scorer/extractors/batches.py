@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.features import degenerate
+from scorer.progress import ProgressCallback
 
 Images = NDArray[Any]
 """(n, h, w, 3), uint8 or float32 in 0..255, possibly memory-mapped and larger than memory."""
 Features = NDArray[np.float32]
 """(n, d), in the order of the images."""
-ProgressCallback = Callable[[float], None]
-"""Called with the finished share, in 0..1."""
 
 
 class DeviceLost(Exception):

@@ -4,8 +4,6 @@ The definition and the bound are those of the host: every pair with a float32 pr
 highest product. The pairs are then decided in float64 on the host, so the result is the same to the last bit.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -20,12 +18,13 @@ from scorer.metrics.cosine import (
     Shortlister,
     host_shortlist,
 )
+from scorer.progress import ProgressCallback
 
 
 def shortlister_on(device: torch.device, threads: int) -> Shortlister:
     """A shortlister on a device; the host makes the shortlist if the device has no room. ``DeviceLost`` if it fails."""
 
-    def shortlist(comparison: CosineComparison, crowd: int, done: Callable[[float], None]) -> Shortlist:
+    def shortlist(comparison: CosineComparison, crowd: int, done: ProgressCallback) -> Shortlist:
         with translated_device_errors(), OutOfMemorySuppressed(), exact_arithmetic(threads):
             return _shortlist(device, comparison, crowd, done=done)
         return host_shortlist(comparison, crowd, done)
@@ -33,9 +32,7 @@ def shortlister_on(device: torch.device, threads: int) -> Shortlister:
     return shortlist
 
 
-def _shortlist(
-    device: torch.device, comparison: CosineComparison, crowd: int, *, done: Callable[[float], None]
-) -> Shortlist:
+def _shortlist(device: torch.device, comparison: CosineComparison, crowd: int, *, done: ProgressCallback) -> Shortlist:
     window = comparison.window(np.float32)
     count = len(comparison.generated)
     left = torch.from_numpy(comparison.generated.unit(0, count, np.float32)).to(device)

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors.batches import Features, Images, ProgressCallback, immediate_slots, in_batches
+from scorer.extractors.batches import Features, Images, immediate_slots, in_batches
 from scorer.extractors.forward_time import count_worker, timed
 from scorer.extractors.options import CPU_BATCH, ExtractorOptions
 from scorer.metrics.cosine import Shortlister, host_shortlist
+from scorer.progress import ProgressCallback
 
 SEED = 2019
 PEDESTAL = 0.05

@@ -13,15 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors.batches import (
-    Features,
-    Images,
-    ProgressCallback,
-    Slot,
-    immediate_slots,
-    in_batches,
-    require_images,
-)
+from scorer.extractors.batches import Features, Images, Slot, immediate_slots, in_batches, require_images
 from scorer.extractors.batchnorm_folding import fold
 from scorer.extractors.cuda_graphs import (
     MAX_MEMORY_SHARE,
@@ -43,6 +35,7 @@ from scorer.extractors.preprocessing import Preprocessing
 from scorer.extractors.weights import Weights, record_sha256
 from scorer.metrics.cosine import Shortlister, host_shortlist
 from scorer.process_resources import keep_freed_memory, processor_name
+from scorer.progress import ProgressCallback
 
 T = TypeVar("T")
 

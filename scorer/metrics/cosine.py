@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scorer.metrics.features import Features, Vector, degenerate, require_matrix
+from scorer.progress import ProgressCallback
 
 Indices = NDArray[np.int64]
 Shortlist = tuple[Indices, Indices, Indices]
@@ -82,7 +83,7 @@ class CosineComparison:
     reference: NormalisedFeatures
     signed: bool
 
-    def shortlist(self, precision: type[np.floating[Any]], crowd: int, done: Callable[[float], None]) -> Shortlist:
+    def shortlist(self, precision: type[np.floating[Any]], crowd: int, done: ProgressCallback) -> Shortlist:
         """Every pair that may be a generated row's nearest, from products in ``precision``. A row is crowded if more
         than ``crowd`` columns of one tile compete for it. ``done`` is called with the finished share in (0, 1].
         """
@@ -120,12 +121,12 @@ class CosineComparison:
         return np.maximum(distances, 0.0)
 
 
-Shortlister = Callable[[CosineComparison, int, Callable[[float], None]], Shortlist]
+Shortlister = Callable[[CosineComparison, int, ProgressCallback], Shortlist]
 """Makes the shortlist of a comparison with float32 products, on the host (:func:`host_shortlist`) or on another device.
 It takes the size of crowds and a progress callback. A device may add in any order, but must not round to fewer bits."""
 
 
-def host_shortlist(comparison: CosineComparison, crowd: int, done: Callable[[float], None]) -> Shortlist:
+def host_shortlist(comparison: CosineComparison, crowd: int, done: ProgressCallback) -> Shortlist:
     """The shortlist from float32 products on this machine's processors."""
     return comparison.shortlist(np.float32, crowd, done)
 

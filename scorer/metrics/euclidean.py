@@ -3,7 +3,6 @@
 :mod:`scorer.metrics.pairing` makes the pass and explains why its answers are exact.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector, require_matrix
 from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
+from scorer.progress import ProgressCallback
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def neighbours(
     *,
     k: int = 1,
     ranks: Indices | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Neighbours:
     """The k nearest rows of ``other`` (m, d) for every row of ``own`` (n, d); without ``other``, the k nearest other
     rows of ``own``.

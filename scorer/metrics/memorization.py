@@ -7,7 +7,6 @@ reference. A generator that repeats half of the training set perfectly has s = 0
 other.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from scorer.metrics.cosine import (
     normalise,
 )
 from scorer.metrics.features import Features, Vector, require_same_dimension
+from scorer.progress import ProgressCallback
 
 __all__ = [
     "ClosestPair",
@@ -72,7 +72,7 @@ def nearest(
     *,
     signed: bool = False,
     shortlister: Shortlister = host_shortlist,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Nearest:
     """The nearest reference row of every generated row by cosine distance, ties to the lowest index.
 

@@ -21,10 +21,10 @@ from scorer.metrics.sample_quality.frechet_standard_error import frechet_standar
 from scorer.metrics.sample_quality.kernel_sums import median_width
 from scorer.metrics.sample_quality.kid import squared_mmd
 from scorer.metrics.sample_quality.prdc import prdc_with_error
+from scorer.progress import ProgressCallback
 
 Direction = Literal["lower", "higher"]
 """Whether lower or higher values are better."""
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Reference:
     signed: bool
 
 
-Compute = Callable[[Features, Reference, Mapping[str, float], Progress], Estimate]
+Compute = Callable[[Features, Reference, Mapping[str, float], ProgressCallback], Estimate]
 
 
 @dataclass(frozen=True)
@@ -52,36 +52,42 @@ class Metric:
 
 
 def _frechet(
-    generated: Features, reference: Reference, _constants: Mapping[str, float], progress: Progress
+    generated: Features, reference: Reference, _constants: Mapping[str, float], progress: ProgressCallback
 ) -> Estimate:
     fid = frechet_distance(statistics_of(generated), reference.statistics)
     return Estimate(fid, frechet_standard_error(generated, reference.statistics, progress=progress))
 
 
 def _memorization(
-    generated: Features, reference: Reference, _constants: Mapping[str, float], progress: Progress
+    generated: Features, reference: Reference, _constants: Mapping[str, float], progress: ProgressCallback
 ) -> Estimate:
     neighbours = nearest(generated, reference.normalised, signed=reference.signed, progress=progress)
     return Estimate(neighbours.mean, neighbours.standard_error)
 
 
-def _mifid(generated: Features, reference: Reference, constants: Mapping[str, float], progress: Progress) -> Estimate:
+def _mifid(
+    generated: Features, reference: Reference, constants: Mapping[str, float], progress: ProgressCallback
+) -> Estimate:
     fid = frechet_distance(statistics_of(generated), reference.statistics)
     distance = _memorization(generated, reference, constants, progress).value
     return Estimate(mifid(fid, distance, constants["tau"], constants["epsilon"]), None)
 
 
-def _kid(generated: Features, reference: Reference, _constants: Mapping[str, float], progress: Progress) -> Estimate:
+def _kid(
+    generated: Features, reference: Reference, _constants: Mapping[str, float], progress: ProgressCallback
+) -> Estimate:
     return squared_mmd(generated, reference.normalised.features, progress=progress)
 
 
-def _cmmd(generated: Features, reference: Reference, _constants: Mapping[str, float], progress: Progress) -> Estimate:
+def _cmmd(
+    generated: Features, reference: Reference, _constants: Mapping[str, float], progress: ProgressCallback
+) -> Estimate:
     return cmmd(generated, reference.normalised.features, progress=progress)
 
 
 def _prdc(name: str) -> Compute:
     def compute(
-        generated: Features, reference: Reference, constants: Mapping[str, float], progress: Progress
+        generated: Features, reference: Reference, constants: Mapping[str, float], progress: ProgressCallback
     ) -> Estimate:
         k = int(constants["k"])
         values, errors = prdc_with_error(generated, reference.normalised.features, k=k, density_k=k, progress=progress)
@@ -90,11 +96,15 @@ def _prdc(name: str) -> Compute:
     return compute
 
 
-def _vendi(generated: Features, _reference: Reference, _constants: Mapping[str, float], _: Progress) -> Estimate:
+def _vendi(
+    generated: Features, _reference: Reference, _constants: Mapping[str, float], _: ProgressCallback
+) -> Estimate:
     return vendi_score(generated)
 
 
-def _rke(generated: Features, reference: Reference, _constants: Mapping[str, float], progress: Progress) -> Estimate:
+def _rke(
+    generated: Features, reference: Reference, _constants: Mapping[str, float], progress: ProgressCallback
+) -> Estimate:
     features = reference.normalised.features
     return rke(generated, median_width(features, features), progress=progress)
 

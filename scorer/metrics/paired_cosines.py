@@ -10,14 +10,13 @@ The last three terms and the lengths belong to single rows and are in float64. E
 (1 + |C| / |X|) (1 + |C| / |Y|). Users of these cosines decide what this leaves open by exact comparison.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from scorer.metrics.cosine import Candidates, CosineComparison, NormalisedFeatures, Shortlist, error_bound
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.memorization import MAX_CANDIDATES
 from scorer.metrics.pairing import DistanceStrip, Pairing
+from scorer.progress import ProgressCallback
 
 _MAX_ERROR = 0.01
 """Cosines with a larger possible error are unusable: rows this short compared with the centre use float64."""
@@ -71,7 +70,7 @@ class CosineShortlist:
         cosines[~self._cosines.is_usable[strip.rows]] = 0.0
         self._candidates.add_tile(cosines, strip.rows.start, 0)
 
-    def __call__(self, _comparison: CosineComparison, _crowd: int, done: Callable[[float], None]) -> Shortlist:
+    def __call__(self, _comparison: CosineComparison, _crowd: int, done: ProgressCallback) -> Shortlist:
         """The shortlist, after all pairs; rows with unusable cosines count as crowded."""
         rows, columns, crowded = self._candidates.result()
         usable = self._cosines.is_usable

@@ -10,7 +10,7 @@ ties (copies make many), and results do not depend on blocks or threads.
 The products of a strip are made once for all tests: one pass (:func:`go_through`) shows each strip to all of them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import blake2b
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scorer.metrics.cosine import Indices, error_bound
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
 from scorer.metrics.threads import product_threads
+from scorer.progress import ProgressCallback
 
 Precision = type[np.floating[Any]]
 
@@ -47,9 +48,7 @@ class Consumer(Protocol):
         """Take one strip; strips come in the order of their rows."""
 
 
-def go_through(
-    pairing: "Pairing", consumers: Sequence[Consumer], progress: Callable[[float], None] | None = None
-) -> None:
+def go_through(pairing: "Pairing", consumers: Sequence[Consumer], progress: ProgressCallback | None = None) -> None:
     """Show all pairs to all ``consumers`` in one pass. ``progress`` is called with the finished share, rising to 1.
 
     Consumers take a strip in parallel, on as many threads as products have, and all finish it before the next strip.

@@ -34,8 +34,9 @@ from scorer.metrics.sample_quality.frechet_standard_error import frechet_influen
 from scorer.metrics.sample_quality.kid import squared_mmd_of
 from scorer.metrics.sample_quality.prdc import PRECISION_K, Manifold, Prdc
 from scorer.metrics.sample_quality.two_sample import PooledSample, TwoSample, draw_pool, two_sample_in
+from scorer.progress import ProgressCallback
 from worker.evidence.distance_passes import OwnDistances, TrainingDistances, own_distances, training_distances
-from worker.evidence.reference import HeldOut, NotComputable, ProgressCallback, ReferenceAnalysis, or_none
+from worker.evidence.reference import HeldOut, NotComputable, ReferenceAnalysis, or_none
 
 Found = TypeVar("Found")
 

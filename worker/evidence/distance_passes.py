@@ -20,7 +20,7 @@ from scorer.metrics.pairing import Consumer, Pairing, go_through
 from scorer.metrics.sample_quality.kid import KernelRowSums
 from scorer.metrics.sample_quality.prdc import PRECISION_K, Manifold, Overlap, Prdc
 from scorer.metrics.sample_quality.two_sample import PooledNeighbours, PooledSample
-from worker.evidence.reference import ProgressCallback
+from scorer.progress import ProgressCallback
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from scorer.lifecycle import TrackKind
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes, perceptual_hashes
 from scorer.metrics.copying.same_generator import MIN_SHARE, nearly_same_share
 from scorer.metrics.copying.shared_images import MAX_PAIRS, ImageHashes, OtherEntry, compare_entry
+from scorer.progress import StageProgress
 from scorer.submissions.files import compared_kind, stored_zip
 from worker.evidence.analysis import AnalysedEntry
 from worker.evidence.reference import ReferenceAnalysis, analyse_reference
@@ -36,7 +37,7 @@ from worker.evidence.report import compute_evidence
 from worker.evidence.thumbnails import load_reference_thumbnails
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, build_extractor_options
-from worker.runtime.heartbeat import Heartbeat, StageProgress
+from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result, retry_transaction
 from worker.scoring import entry_images, feature_cache

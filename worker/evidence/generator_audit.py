@@ -25,12 +25,13 @@ from scorer.generators.sandbox.runner import audit_in_sandbox
 from scorer.jobs.leases import Claim
 from scorer.metrics.copying.latent_recovery import TARGET_KINDS, VERBATIM
 from scorer.metrics.copying.same_generator import MIN_SHARE
+from scorer.progress import StageProgress
 from scorer.submissions.draws import latent_of
 from scorer.submissions.files import stored_zip
 from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, StageProgress
+from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
 from worker.scoring.measure import environment

@@ -25,10 +25,10 @@ from scorer.metrics.memorization import nearest
 from scorer.metrics.sample_quality.kid import reference_sums_of
 from scorer.metrics.sample_quality.likelihood_divergence import LikelihoodReference
 from scorer.metrics.sample_quality.prdc import Manifold, manifold_of
+from scorer.progress import ProgressCallback
 from worker.evidence.thumbnails import ReferenceThumbnails
 from worker.scoring.feature_cache import ArrayCache, Arrays, no_cache
 
-ProgressCallback = Callable[[float], None]
 Computed = TypeVar("Computed")
 
 SEED = 0

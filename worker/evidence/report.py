@@ -12,10 +12,11 @@ from typing import Any
 
 from scorer.findings.finding import Finding, with_interval_coverage
 from scorer.metrics.sample_quality.frechet import Statistics
+from scorer.progress import ProgressCallback
 from worker.evidence.analysis import AnalysedEntry, Analysis
 from worker.evidence.details import build_details, build_evidence_columns
 from worker.evidence.methods import DRAWS_METHODS, SHARED_PASSES, TEST_METHODS, TestMethod
-from worker.evidence.reference import NotComputable, ProgressCallback, ReferenceAnalysis, few_images_not_computable
+from worker.evidence.reference import NotComputable, ReferenceAnalysis, few_images_not_computable
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from scorer.metrics.copying.near_hashes import hash_originals
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes, have_hashes, perceptual_hashes
 from scorer.metrics.copying.thumbnails import Pixels, thumbnail_originals, thumbnails_of
 from scorer.metrics.features import Vector
+from scorer.progress import ProgressCallback
 from worker.scoring.feature_cache import ArrayCache, Arrays, no_cache
 
 LoadImages = Callable[[], Pixels]
@@ -27,7 +28,7 @@ class ReferenceThumbnails:
     held_out_by_hash: Vector | None = None
     """The same for perceptual hashes; also None if too few training images have one."""
 
-    def originals(self, thumbnails: Features, progress: Callable[[float], None]) -> Originals:
+    def originals(self, thumbnails: Features, progress: ProgressCallback) -> Originals:
         """The nearest training image, upright or mirrored, of thumbnails (n, 192)."""
         return thumbnail_originals(thumbnails, self.training, self.mirrored, progress=progress)
 

@@ -24,7 +24,6 @@ from scorer.db import tuning
 from scorer.db.data_release.releases import entries_with_images
 from scorer.db.session import allow_long_statements, use_one_snapshot
 from scorer.db.tables import Release, Submission
-from scorer.extractors import ProgressCallback
 from scorer.import_export import data_release
 from scorer.import_export.croissant import build_croissant
 from scorer.import_export.data_card import CardNumbers, build_manifest, render_data_card
@@ -34,6 +33,7 @@ from scorer.import_export.release_tables import Pseudonyms, TableRow, table_rows
 from scorer.jobs import leases
 from scorer.leaderboard.rows import load_ranked_board
 from scorer.lifecycle import TRACK_KINDS, TrackKind
+from scorer.progress import ProgressCallback
 from scorer.submissions.files import StoredZip
 from worker.exports.parquet import ROW_GROUP_SIZE, WRITER, write_table
 from worker.runtime import decoded_images

@@ -20,12 +20,11 @@ from scorer.archive.reference_set import Allocate
 from scorer.blobs import Blobs
 from scorer.db.tables import Submission
 from scorer.errors import Conflict, Unavailable
-from scorer.extractors import ProgressCallback
 from scorer.jobs import leases
 from scorer.lifecycle import TrackKind
+from scorer.progress import ProgressCallback, StageProgress
 from scorer.submissions.files import StoredZip, image_zips
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import StageProgress
 
 PIXELS = "pixels"
 LIFETIME_SECONDS = 24 * 3600

@@ -16,8 +16,9 @@ from multiprocessing import RawValue
 from typing import Any
 
 from scorer.extractor_catalogue import ExtractorSpec
-from scorer.extractors import Extractor, Features, Images, ProgressCallback
+from scorer.extractors import Extractor, Features, Images
 from scorer.metrics.cosine import Shortlister
+from scorer.progress import ProgressCallback
 from worker.runtime.process_locks import is_locked, shared_file, try_lock
 
 POLL_SECONDS = 0.02

@@ -4,7 +4,6 @@ import logging
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable
 from contextvars import copy_context
 from types import TracebackType
 
@@ -14,10 +13,6 @@ from scorer.jobs import leases
 from scorer.monitoring.instruments import STAGE_SECONDS
 from scorer.monitoring.traces import add_stage
 from worker.runtime.context import WorkerContext
-
-StageProgress = Callable[[str, float], None]
-"""Receives the stage of the job and its finished share."""
-
 
 log = logging.getLogger(__name__)
 BEATS_A_LEASE = 15

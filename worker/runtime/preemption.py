@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 
 from scorer.db.jobs import job_queue
 from scorer.lifecycle import Queue
+from scorer.progress import StageProgress
 from worker.runtime import device_turns
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, StageProgress
+from worker.runtime.heartbeat import Heartbeat
 
 PREEMPT_AFTER = timedelta(seconds=2)
 """How long a public score waits unclaimed before a background job yields, and how often that is checked."""

@@ -15,10 +15,10 @@ from scorer.archive.sprite_sheet import build_sprite_sheet
 from scorer.db.tables import ReferenceSet, Submission
 from scorer.metrics.copying.perceptual_hashes import perceptual_hashes
 from scorer.metrics.copying.shared_images import ImageHashes
+from scorer.progress import StageProgress
 from scorer.submissions.files import compared_kind, stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import StageProgress
 from worker.scoring.reference_features import SetAddress, load_pixel_hashes, read_array, write_array
 
 

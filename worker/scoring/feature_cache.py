@@ -19,9 +19,9 @@ from scorer.errors import NotFound
 from scorer.extractors import Features, fingerprint
 from scorer.findings.finding import EVIDENCE_VERSION
 from scorer.metrics.copying.thumbnails import thumbnails_of
+from scorer.progress import StageProgress
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, build_extractor_options
-from worker.runtime.heartbeat import StageProgress
 
 Arrays = Mapping[str, NDArray[Any]]
 ArrayCache = Callable[[str, Callable[[], Arrays]], Arrays]

@@ -20,13 +20,13 @@ from scorer.db import competitions
 from scorer.db.submissions import draws as rows
 from scorer.db.tables import CheckedGenerator, Draw, Submission, Track
 from scorer.errors import Invalid, NotFound
-from scorer.extractors import ProgressCallback
 from scorer.generators import drawing, seeds
 from scorer.generators.limits import CHECK_LIMITS, DEFAULT_LIMITS, DrawingTime
 from scorer.generators.onnx_files import DeclaredLatent, ValueRange
 from scorer.generators.sandbox.runner import check_in_sandbox, draw_in_sandbox
 from scorer.jobs import leases
 from scorer.metrics.copying.same_generator import are_nearly_same
+from scorer.progress import ProgressCallback
 from scorer.submissions import draws, outcomes
 from scorer.submissions.draws import NewCheckedGenerator, PublicImages
 from scorer.submissions.files import draw_name, image_zips, stored_zip

@@ -22,7 +22,7 @@ from scorer.extractors import Extractor, Features
 from scorer.metrics.cosine import NormalisedFeatures
 from scorer.metrics.memorization import Nearest, nearest
 from scorer.metrics.sample_quality.frechet import Statistics, frechet_distance, statistics_of
-from worker.runtime.heartbeat import StageProgress
+from scorer.progress import StageProgress
 
 
 def environment() -> dict[str, Any]:

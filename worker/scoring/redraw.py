@@ -13,7 +13,7 @@ from scorer.generators.limits import DEFAULT_LIMITS
 from scorer.generators.onnx_files import ValueRange
 from scorer.generators.sandbox.runner import draw_in_sandbox
 from scorer.lifecycle import TrackKind
-from worker.runtime.heartbeat import StageProgress
+from scorer.progress import StageProgress
 from worker.scoring.verify import DrawComparison, compare_drawings, provenance_differences
 
 SECONDS = 24 * 3600

@@ -33,11 +33,12 @@ from scorer.metrics.copying.thumbnails import Pixels
 from scorer.metrics.cosine import NormalisedFeatures, normalise
 from scorer.metrics.memorization import memorization_distance
 from scorer.metrics.sample_quality.frechet import Statistics, statistics_of
+from scorer.progress import StageProgress
 from scorer.rescoring import campaigns
 from scorer.tuning import extractor_comparison
 from worker.runtime.context import WorkerContext, build_extractor_options
 from worker.runtime.decoded_images import arrays_in
-from worker.runtime.heartbeat import Heartbeat, StageProgress
+from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.recording import record_result
 from worker.scoring.measure import PreparedReference
 from worker.scoring.published_features import read_reference_features

@@ -28,11 +28,11 @@ from scorer.extractors import Extractor, ExtractorOptions, load
 from scorer.generators.onnx_files import ValueRange
 from scorer.lifecycle import TRACK_KINDS, TrackKind
 from scorer.metrics.memorization import Nearest
+from scorer.progress import StageProgress
 from scorer.submissions import draws
 from scorer.submissions.files import StoredZip, draw_name, image_zips, stored_zip
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext, build_extractor_options
-from worker.runtime.heartbeat import StageProgress
 from worker.scoring.generators import read_generator
 from worker.scoring.measure import SCORER_VERSION, combine, environment, measure
 from worker.scoring.redraw import DrawnGenerator, RecordedDraw, RepeatedDraw, describe_machine, redraw

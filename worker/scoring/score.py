@@ -15,12 +15,13 @@ from scorer.extractors import Features
 from scorer.jobs import leases
 from scorer.jobs.leases import Claim
 from scorer.metrics.memorization import closest_pairs, nearest
+from scorer.progress import StageProgress
 from scorer.submissions import outcomes
 from scorer.submissions.files import StoredZip
 from scorer.tuning import extractor_comparison
 from worker.runtime import decoded_images
 from worker.runtime.context import WorkerContext
-from worker.runtime.heartbeat import Heartbeat, StageProgress
+from worker.runtime.heartbeat import Heartbeat
 from worker.runtime.preemption import preemptible
 from worker.runtime.recording import record_result
 from worker.scoring import feature_cache

@@ -1,6 +1,6 @@
 """Generator audits: latent recovery of training, held-out, generated and entry images, by search or with an encoder."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -25,9 +25,8 @@ from scorer.generators.recovery.search import (
 from scorer.generators.recovery.targets import EntryTargets, Index, Pixels, draw_targets
 from scorer.metrics.copying.latent_recovery import TargetKind, kolmogorov_smirnov
 from scorer.metrics.features import Vector
+from scorer.progress import ProgressCallback, StageProgress
 
-StageProgress = Callable[[str, float], None]
-"""Receives the stage (``generated``, ``train``, ``held_out``, ``warp_train`` ...) and its finished share."""
 DISTORTED_KINDS: tuple[TargetKind, ...] = ("train", "generated")
 FURTHER_USES = ("near_train", "near_held_out", "entry", "sampled", "stability", "others")
 """Uses of a seed that were added later: the position of a use decides its seed."""
@@ -168,5 +167,5 @@ class _Seeds:
         return int(np.random.SeedSequence([self._seed, self.NAMES.index(name)]).generate_state(1)[0])
 
 
-def _stage_progress(progress: StageProgress | None, stage: str) -> Callable[[float], None] | None:
+def _stage_progress(progress: StageProgress | None, stage: str) -> ProgressCallback | None:
     return None if progress is None else lambda share: progress(stage, share)

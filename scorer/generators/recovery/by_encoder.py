@@ -13,13 +13,8 @@ import torch
 from torch import Tensor
 
 from scorer.errors import Invalid
-from scorer.generators.recovery.search import (
-    GeneratorFunction,
-    ProgressCallback,
-    RecoveredImages,
-    errors_between,
-    images_at,
-)
+from scorer.generators.recovery.search import GeneratorFunction, RecoveredImages, errors_between, images_at
+from scorer.progress import ProgressCallback
 
 EncoderFunction = Callable[[Tensor], Tensor]
 """Images (n, 3, s, s) in [-1, 1] to inputs of the generator, each row independently of the others."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from scorer.progress import ProgressCallback
+
 MIN_CURVATURE = 1e-10
 """A step with a curvature y's of at most this is not stored, as in torch.optim.LBFGS."""
 
@@ -91,7 +93,7 @@ class Minimum:
 
 
 def minimise(
-    objective: Objective, start: Tensor, options: LbfgsOptions, *, progress: Callable[[float], None] | None = None
+    objective: Objective, start: Tensor, options: LbfgsOptions, *, progress: ProgressCallback | None = None
 ) -> Minimum:
     """Minimise n independent problems from ``start`` (n, d). ``progress`` receives the finished share."""
     with torch.no_grad():

@@ -21,11 +21,11 @@ from scorer.generators.recovery.plan import AuditPlan
 from scorer.metrics.copying.latent_recovery import VERBATIM
 from scorer.metrics.copying.recovery_power import SearchStability
 from scorer.metrics.features import Vector
+from scorer.progress import ProgressCallback
 
 GeneratorFunction = Callable[[Tensor], Tensor]
 """Maps latent points (n, d) to images (n, 3, s, s) or (n, 1, s, s) in [-1, 1], each row independently of the others."""
 Pixels = NDArray[np.uint8]
-ProgressCallback = Callable[[float], None]
 
 AUTHORS = LbfgsOptions(iterations=50, wolfe=False, history=100)
 MAX_ERROR = 4.0

@@ -7,12 +7,13 @@ from scorer.generators.latents import Latent
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.onnx.encoder import read_encoder, read_image_to_image
 from scorer.generators.onnx.generator import Generator, detect_range, read_generator
-from scorer.generators.recovery.audit import StageProgress, audit_by_encoder, audit_generator
+from scorer.generators.recovery.audit import audit_by_encoder, audit_generator
 from scorer.generators.recovery.by_encoder import EncoderFunction
 from scorer.generators.recovery.plan import AuditPlan, plan_from
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.search import to_targets
 from scorer.generators.sandbox.exchange import Arrays, AuditInputs, Report, Request, read_inputs
+from scorer.progress import StageProgress
 
 PROBE_IMAGES = 16
 """The training images from which the range of an image-to-image network's values is inferred."""

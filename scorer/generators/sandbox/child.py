@@ -26,13 +26,13 @@ from onnx import TensorProto, helper, numpy_helper
 from scorer.confinement import process
 from scorer.errors import Invalid, KennelError, Unavailable
 from scorer.generators.limits import GeneratorLimits
-from scorer.generators.recovery.audit import StageProgress
 from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.targets import EntryTargets
 from scorer.generators.sandbox import audit_task, entry_tasks, exchange
 from scorer.generators.sandbox.exchange import IMAGES, RESULTS, Arrays, Report, Request, Task
 from scorer.metrics.copying.near_targets import NearTargets
 from scorer.process_resources import processor_name
+from scorer.progress import StageProgress
 
 _TASKS: dict[Task, Callable[[Path, Request, StageProgress], tuple[Report, Arrays]]] = {
     "audit": audit_task.run,

@@ -13,10 +13,10 @@ from scorer.generators.onnx.canonical import network_sha256
 from scorer.generators.onnx.entry import EntryGenerator, draw_images, read_entry
 from scorer.generators.onnx.generator import detect_range
 from scorer.generators.onnx_files import DeclaredLatent
-from scorer.generators.recovery.audit import StageProgress
 from scorer.generators.sandbox.exchange import GENERATOR, IMAGES, Arrays, Report, Request, npy_header
 from scorer.generators.seeds import FIXED_LATENTS, PROBE_DIGEST, Latents, latents
 from scorer.process_resources import keep_freed_memory
+from scorer.progress import StageProgress
 
 TIMED = 8
 """Images that show whether a generator is much too slow."""

@@ -30,8 +30,9 @@ from scorer.generators.sandbox.exchange import (
     unreadable_result,
     write_inputs,
 )
-from scorer.generators.sandbox.supervision import StageProgress, run_in_sandbox
+from scorer.generators.sandbox.supervision import run_in_sandbox
 from scorer.generators.seeds import FIXED_LATENTS, PROBE_DIGEST
+from scorer.progress import StageProgress
 
 _PREFIX = "kennel-generator-"
 

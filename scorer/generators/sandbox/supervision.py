@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,8 @@ from scorer.confinement.privileges import hide_memory
 from scorer.errors import Invalid
 from scorer.generators.limits import GeneratorLimits
 from scorer.generators.sandbox.exchange import Arrays, Report, Request, Task, read_result, write_request
+from scorer.progress import StageProgress
 
-StageProgress = Callable[[str, float], None]
-"""Receives the stage and its finished share as the process reports them. May raise, which ends the process."""
 MAX_LINE_BYTES = 4096
 _SILENT_SECONDS = 1.0
 

@@ -6,7 +6,7 @@ sections 3.2 and 7.4.4). Training and held-out images determine the number of ce
 number that leaves enough held-out images in every cell to compare with.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix, require_same_dimension
 from scorer.metrics.sample_quality.frechet import statistics_of
+from scorer.progress import ProgressCallback
 
 COMPONENTS = 64  # the paper's, for images
 MIN_IMAGES_PER_CELL = 20  # of each kind; the paper's threshold, from which a cell's rank sum is nearly normal
@@ -96,7 +97,7 @@ def fit_partition(
     components: int = COMPONENTS,
     min_images: int = MIN_IMAGES_PER_CELL,
     max_cells: int = MAX_CELLS,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Partition:
     """Cut the space of training features (m, d) into as many cells as held-out features (n, d) can fill.
 

@@ -1,7 +1,7 @@
 """Pairs of close images of a generator, by their pixels or by an extractor's features."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,6 +12,7 @@ from scorer.metrics.copying.aligned_images import MAX_GAIN, AlignedImages, Rows,
 from scorer.metrics.cosine import Indices
 from scorer.metrics.features import Features, Vector, require_finite, require_matrix
 from scorer.metrics.threads import map_parts
+from scorer.progress import ProgressCallback
 
 MAX_COMPARED = 20_000_000
 """About this many pairs are compared: those of a random part of the images with all."""
@@ -89,7 +90,7 @@ class ClosePairs:
         return max(own, float(np.square(sums - rate * compared).sum()) - own)
 
 
-def close_pairs(vectors: ImageSpace, limit: float, *, progress: Callable[[float], None]) -> ClosePairs:
+def close_pairs(vectors: ImageSpace, limit: float, *, progress: ProgressCallback) -> ClosePairs:
     """The pairs at a distance of at most ``limit``."""
     images = len(vectors.columns)
     rows = min(images, math.ceil(MAX_COMPARED / images))

@@ -15,7 +15,7 @@ standard normal, which holds if nothing is copied; it is approximate.
 in the image's own cell, as the authors' code does. That code also adds 1/2 to U and takes the variance without ties.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.statistics.mann_whitney import MannWhitney, mann_whitney
+from scorer.progress import ProgressCallback
 
 Scope = Literal["global", "authors"]
 
@@ -110,7 +111,7 @@ class DataCopying:
 
 
 def copying_reference(
-    training: Features, held_out: Features, *, seed: int, progress: Callable[[float], None] | None = None
+    training: Features, held_out: Features, *, seed: int, progress: ProgressCallback | None = None
 ) -> CopyingReference:
     """Prepare training (m, d) and held-out features (n, d), float32 or float64, n >= 20; see :func:`fit_partition`."""
     return copying_reference_in(fit_partition(training, held_out, seed=seed, progress=progress), training, held_out)
@@ -134,7 +135,7 @@ def data_copying(
     *,
     scope: Scope = "global",
     min_images: int = MIN_IMAGES_PER_CELL,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> DataCopying:
     """Test generated features (m, d), float32 or float64, against a prepared reference.
 
@@ -175,7 +176,7 @@ def p_any_copied(test: DataCopying) -> float | None:
 
 
 def _placed(
-    projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, *, report: Callable[[float], None]
+    projected: NDArray[np.float32], reference: CopyingReference, scope: Scope, *, report: ProgressCallback
 ) -> PlacedImages:
     cell = reference.partition.cells_of(projected)
     if scope == "global":

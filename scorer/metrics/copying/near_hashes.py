@@ -10,21 +10,20 @@ Held-out images define which r is small (:mod:`scorer.metrics.copying.near_dupli
 image is the smaller of those to it and to its mirror image. An image without a hash has r = 1, which shows nothing.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from scorer.errors import Invalid
 from scorer.metrics.copying.near_duplicates import Originals
 from scorer.metrics.copying.perceptual_hashes import PerceptualHashes, have_hashes, mirror_hashes
+from scorer.progress import ProgressCallback
 
 NEIGHBOURS = 50
 _BLOCK_PAIRS = 1 << 20  # compared at a time
 
 
 def hash_originals(
-    hashes: PerceptualHashes, training: PerceptualHashes, *, progress: Callable[[float], None] | None = None
+    hashes: PerceptualHashes, training: PerceptualHashes, *, progress: ProgressCallback | None = None
 ) -> Originals:
     """The nearest training image of every hash (n, 8) among (m, 8), upright or mirrored, with its relative distance.
 

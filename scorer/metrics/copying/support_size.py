@@ -24,7 +24,7 @@ Images of one colour have no distance. They count in the pairs of equal pixels, 
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -43,6 +43,7 @@ from scorer.metrics.copying.close_pairs import (
 )
 from scorer.metrics.copying.thumbnails import Pixels, require_square
 from scorer.metrics.features import Features
+from scorer.progress import ProgressCallback
 
 MAX_TABLE = 100_000
 """The largest support that is called a table: ten times the images of a draw."""
@@ -90,7 +91,7 @@ def estimate_support(
     features: Sequence[Features] = (),
     *,
     seed: int = 0,
-    progress: Callable[[float], None] = lambda _share: None,
+    progress: ProgressCallback = lambda _share: None,
 ) -> SupportSize:
     """The support size of the generator of ``draws``, each (n, s, s, 3) uint8, and of the ``features`` of the first of
     them, each (n, d).
@@ -171,7 +172,7 @@ def support_within(pairs: ClosePairs, radius: float) -> tuple[float | None, floa
 
 
 def _find_gap(
-    vectors: ImageSpace, space: Space, *, min_different: float, equal: SupportSize, progress: Callable[[float], None]
+    vectors: ImageSpace, space: Space, *, min_different: float, equal: SupportSize, progress: ProgressCallback
 ) -> SupportSize:
     """The support size at the clearest gap of a space, or from its nearly equal pairs, next to that of equal pixels."""
     different = max(min_different, float(np.quantile(sample_distances(vectors), DIFFERENT)))

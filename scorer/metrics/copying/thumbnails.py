@@ -10,8 +10,6 @@ their mean colour and contrast:
 Held-out images define which distance is near (:mod:`scorer.metrics.copying.near_duplicates`). No network is needed.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +18,7 @@ from scorer.metrics.copying.near_duplicates import Originals, originals_of
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.memorization import Nearest
+from scorer.progress import ProgressCallback
 
 THUMBNAIL_SIDE = 8
 CHANNELS = 3
@@ -28,7 +27,6 @@ MIN_CONTRAST = 1.0
 _BATCH = 256
 
 Pixels = NDArray[np.uint8] | NDArray[np.float32]
-ProgressCallback = Callable[[float], None]
 
 
 def thumbnails_of(images: Pixels, *, mirrored: bool = False, progress: ProgressCallback | None = None) -> Features:

@@ -8,18 +8,17 @@ about 1000 (1 - mean k) (1 / n + 1 / m) and never negative. The features are CLI
 For them the kernel is nearly linear, so CMMD is little more than the squared distance of the means.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from scorer.metrics.features import Estimate, Features, require_finite, require_matrix, require_same_dimension
 from scorer.metrics.sample_quality.kernel_sums import gaussian_kernel, sums_across, sums_within
+from scorer.progress import ProgressCallback
 
 SIGMA = 10.0
 SCALE = 1000.0
 
 
-def cmmd(generated: Features, reference: Features, *, progress: Callable[[float], None] | None = None) -> Estimate:
+def cmmd(generated: Features, reference: Features, *, progress: ProgressCallback | None = None) -> Estimate:
     """CMMD of CLIP features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
     The standard error is that of the linear part, as in :func:`scorer.metrics.sample_quality.kid.squared_mmd`. Never

@@ -10,13 +10,12 @@ Both are 1 for copies of one image and n for n images with nothing in common: an
 modes. Both grow with n, so compare them only between sets of the same size, and RKE only for the same sigma.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from scorer.metrics.cosine import normalise
 from scorer.metrics.features import Estimate, Features, require_finite, require_matrix
 from scorer.metrics.sample_quality.kernel_sums import gaussian_kernel, sums_within
+from scorer.progress import ProgressCallback
 
 
 def vendi_score(features: Features) -> Estimate:
@@ -41,7 +40,7 @@ def vendi_score(features: Features) -> Estimate:
     return Estimate(score, score * float(influence.std(ddof=1) / np.sqrt(count)))
 
 
-def rke(features: Features, sigma: float, *, progress: Callable[[float], None] | None = None) -> Estimate:
+def rke(features: Features, sigma: float, *, progress: ProgressCallback | None = None) -> Estimate:
     """The Renyi kernel entropy score of order 2 of features (n, d), float32 or float64, n >= 2.
 
     Never holds n x n numbers. The standard error is that of the linear part of the mean over pairs. ``progress`` is

@@ -19,8 +19,6 @@ S_g = C C^T and C upper triangular, L^T C is the upper triangular factor of L^T 
 this factor divided by that of L.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from scorer.metrics.cosine import Indices
@@ -34,6 +32,7 @@ from scorer.metrics.sample_quality.frechet import (
     statistics_of,
 )
 from scorer.metrics.threads import map_parts
+from scorer.progress import ProgressCallback
 
 
 class PartDistances:
@@ -106,7 +105,7 @@ def fid_infinity(
     random: np.random.Generator,
     sizes: int = SIZES,
     min_size: int = MIN_SIZE,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Estimate | None:
     """Extrapolate the distance of features (n, d), float32 or float64, to n = infinity; None for n <= ``min_size``.
 

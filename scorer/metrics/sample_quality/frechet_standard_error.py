@@ -12,18 +12,17 @@ bias of FID, which a bootstrap would double and count as spread. As a first-orde
 compared with the spread over independent samples it was 5 to 20 % too high, for n between 20 d and 1.25 d.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from scorer.metrics.features import Features, Vector, require_same_dimension
 from scorer.metrics.sample_quality.frechet import Statistics, factor_of, statistics_of
+from scorer.progress import ProgressCallback
 
 _CHUNK = 1024  # rows widened to float64 at a time
 
 
 def frechet_standard_error(
-    features: Features, reference: Statistics, *, progress: Callable[[float], None] | None = None
+    features: Features, reference: Statistics, *, progress: ProgressCallback | None = None
 ) -> float | None:
     """Standard error of the Fréchet distance; arguments, None and errors as in :func:`frechet_influences`."""
     return standard_error_of(frechet_influences(features, reference, progress=progress))
@@ -35,7 +34,7 @@ def standard_error_of(influences: Vector | None) -> float | None:
 
 
 def frechet_influences(
-    features: Features, reference: Statistics, *, progress: Callable[[float], None] | None = None
+    features: Features, reference: Statistics, *, progress: ProgressCallback | None = None
 ) -> Vector | None:
     """The influence of every image on the Fréchet distance of features (n, d), float32 or float64, n >= 2: (n,).
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scorer.metrics.features import Features, Vector
+from scorer.progress import ProgressCallback
 
 _BLOCK = 1024  # rows on each side of a tile of kernel values: 8 MB, and 66 MB of features at d = 4032
 _WIDTH_ROWS = 1000
@@ -45,7 +46,7 @@ def median_width(one: Features, other: Features) -> float:
     return float(np.sqrt(np.median(apart) / 2.0)) if len(apart) else 1.0
 
 
-def sums_within(features: Features, kernel: Kernel, report: Callable[[float], None]) -> Vector:
+def sums_within(features: Features, kernel: Kernel, report: ProgressCallback) -> Vector:
     """The sum of the kernel values of every row with all other rows, (n,)."""
     count = len(features)
     sums = np.zeros(count)
@@ -63,9 +64,7 @@ def sums_within(features: Features, kernel: Kernel, report: Callable[[float], No
     return sums
 
 
-def sums_across(
-    own: Features, other: Features, kernel: Kernel, report: Callable[[float], None]
-) -> tuple[Vector, Vector]:
+def sums_across(own: Features, other: Features, kernel: Kernel, report: ProgressCallback) -> tuple[Vector, Vector]:
     """The sums of the kernel values of every row of one set with all rows of the other, (n,) and (m,)."""
     by_own, by_other = np.zeros(len(own)), np.zeros(len(other))
     for row in range(0, len(own), _BLOCK):

@@ -12,20 +12,19 @@ All computation is in float64 because the means nearly cancel. The exception is 
 :class:`KernelRowSums` takes from float32 products, which other tests also need.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from scorer.metrics.features import Estimate, Features, Vector, require_finite, require_matrix, require_same_dimension
 from scorer.metrics.pairing import DistanceStrip, Pairing
 from scorer.metrics.sample_quality.kernel_sums import sums_across, sums_within
+from scorer.progress import ProgressCallback
 
 
 def squared_mmd(
     generated: Features,
     reference: Features,
     *,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Estimate:
     """The unbiased MMD^2 of features (n, d) and (m, d), float32 or float64, n and m >= 2.
 
@@ -42,7 +41,7 @@ def squared_mmd(
     # By symmetry, a set compared with itself costs half.
     costs = n * n / 2, n * m, m * m / 2
 
-    def part(number: int) -> Callable[[float], None]:
+    def part(number: int) -> ProgressCallback:
         before, own, whole = sum(costs[:number]), costs[number], sum(costs)
         return lambda share: progress(min(1.0, (before + share * own) / whole)) if progress else None
 
@@ -102,7 +101,7 @@ class KernelRowSums:
         return np.asarray(sums)
 
 
-def reference_sums_of(reference: Features, *, progress: Callable[[float], None] | None = None) -> Vector:
+def reference_sums_of(reference: Features, *, progress: ProgressCallback | None = None) -> Vector:
     """The sum of the kernel values of every row of features (m, d) with all other rows, (m,) float64; worth storing.
 
     Raises the errors of :func:`squared_mmd`.

@@ -29,6 +29,7 @@ from scorer.metrics.features import Features, Vector
 from scorer.metrics.pairing import Pairing
 from scorer.metrics.sample_quality.kernel_sums import squared_distances
 from scorer.metrics.statistics.subsampling import equal_subsamples
+from scorer.progress import ProgressCallback
 
 MAX_IMAGES = 2000
 _STEPS = 50
@@ -76,7 +77,7 @@ class LikelihoodReference:
         """Features (n, d) on the scale of the held-out images."""
         return np.asarray((features - self.mean) / self.deviation)
 
-    def baseline(self, progress: Callable[[float], None] | None = None) -> float:
+    def baseline(self, progress: ProgressCallback | None = None) -> float:
         """The NLL of the held-out images under training images; the same for all entries, so worth storing."""
         half = len(self.training) // 2
         centres, rows = self.training[:half], self.training[half:]
@@ -102,7 +103,7 @@ def likelihood_divergence(
     random: np.random.Generator,
     max_images: int = MAX_IMAGES,
     baseline: Callable[[LikelihoodReference], float] = LikelihoodReference.baseline,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> LikelihoodDivergence:
     """FLD of generated features (n, d), float32 or float64, with training (m, d) and held-out features (h, d).
 
@@ -127,7 +128,7 @@ def likelihood_divergence(
     return LikelihoodDivergence(fld, fld_error, gap, gap_error, count)
 
 
-def _fitted_widths(centres: Vector, rows: Vector, report: Callable[[float], None]) -> Vector:
+def _fitted_widths(centres: Vector, rows: Vector, report: ProgressCallback) -> Vector:
     """The logarithms of the variances (n,) of Gaussians at ``centres`` (n, d), fitted to ``rows`` (m, d)."""
     to_mean = _MEAN_SHARE * np.square(rows - rows.mean(axis=0)).sum(axis=1)
     squares = np.column_stack([_squares(rows, centres), to_mean])

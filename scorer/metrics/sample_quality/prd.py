@@ -12,7 +12,6 @@ It comes from a bootstrap, because the maximum is not differentiable where the b
 between the clusterings of the same images.
 """
 
-from collections.abc import Callable
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.statistics.subsampling import equal_subsamples
 from scorer.metrics.threads import map_parts
+from scorer.progress import ProgressCallback
 
 CELLS = 20
 CLUSTERINGS = 10
@@ -77,7 +77,7 @@ def prd(
     random: np.random.Generator,
     clusterings: int = CLUSTERINGS,
     cells: int = CELLS,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> PrecisionRecall:
     """The summary of features (n, d) and (m, d), float32 or float64: the mean over several clusterings.
 

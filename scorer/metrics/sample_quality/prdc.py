@@ -1,6 +1,5 @@
 """PRDC: precision, recall, density and coverage, with standard errors over the choice of generated images."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector, require_matrix
 from scorer.metrics.pairing import DistanceStrip, Pairing, go_through
+from scorer.progress import ProgressCallback
 
 PRECISION_K, DENSITY_K = 3, 5
 """The neighbour that defines the size of the balls, for precision and recall and for density and coverage (as in the
@@ -73,7 +73,7 @@ class Prdc:
     coverage: float
 
 
-def manifold_of(features: Features, k: int = DENSITY_K, *, progress: Callable[[float], None] | None = None) -> Manifold:
+def manifold_of(features: Features, k: int = DENSITY_K, *, progress: ProgressCallback | None = None) -> Manifold:
     """Compute the balls around the rows of features (n, d), float32 or float64, n > k.
 
     Worth storing for a reference, because its balls cost more than everything else. ``progress`` is called with the
@@ -88,7 +88,7 @@ def prdc_with_error(
     *,
     k: int = PRECISION_K,
     density_k: int = DENSITY_K,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> tuple[Prdc, Prdc]:
     """Improved precision and recall with balls up to the ``k``-th neighbour, density and coverage up to the
     ``density_k``-th, of float32 or float64 features; and their standard errors over the choice of generated images.
@@ -101,7 +101,7 @@ def prdc_with_error(
     n, m = len(generated), len(reference)
     costs = n * n, m * m, n * m
 
-    def part(number: int) -> Callable[[float], None] | None:
+    def part(number: int) -> ProgressCallback | None:
         before = sum(costs[:number])
         own = costs[number]
         whole = sum(costs)

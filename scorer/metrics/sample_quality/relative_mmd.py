@@ -14,7 +14,6 @@ and hardly any copying (Meehan et al. 2020, section 7.5): a copy of the whole tr
 independent sample, and both discrepancies are about 0.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +28,7 @@ from scorer.metrics.sample_quality.kernel_sums import (
     sums_within,
 )
 from scorer.metrics.statistics.subsampling import equal_subsamples
+from scorer.progress import ProgressCallback
 
 MAX_IMAGES = 4000  # images of each kind: the cost grows with the square
 
@@ -73,7 +73,7 @@ def relative_mmd(
     random: np.random.Generator,
     max_images: int = MAX_IMAGES,
     authors: bool = False,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> RelativeMmd:
     """Compare features of the three kinds, float32 or float64. Draws the same number of each, at most ``max_images``.
 
@@ -143,7 +143,7 @@ def _authors_variance(held_out: _Sums, generated: _Sums) -> float:
     return max(0.0, 4.0 * (n - 2) / (n * (n - 1)) * zeta)
 
 
-def _sums(own: Features, real: Features, kernel: Kernel, *, report: Callable[[float], None]) -> _Sums:
+def _sums(own: Features, real: Features, kernel: Kernel, *, report: ProgressCallback) -> _Sums:
     within = sums_within(own, kernel, lambda share: report(share / 3))
     by_own, by_real = sums_across(own, real, kernel, lambda share: report((1 + 2 * share) / 3))
     return _Sums(within, by_own, by_real)

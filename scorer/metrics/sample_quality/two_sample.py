@@ -13,7 +13,6 @@ distribution is assumed to be normal. Ties between equally near images are broke
 first.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,7 @@ from scorer.metrics.cosine import Indices
 from scorer.metrics.euclidean import neighbours
 from scorer.metrics.features import Features, Vector
 from scorer.metrics.statistics.subsampling import equal_draws
+from scorer.progress import ProgressCallback
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def two_sample(
     reference: Features,
     *,
     random: np.random.Generator,
-    progress: Callable[[float], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> TwoSample:
     """Test features (n, d) and (m, d), float32 or float64; ``random`` draws from the larger set and shuffles.
 
