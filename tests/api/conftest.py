@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
+import numpy as np
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -24,6 +26,7 @@ from api.main import create_app, set_up_state
 from scorer.accounts import password_hashing, sessions
 from scorer.accounts.api_tokens import SCOPES
 from scorer.accounts.sessions import Browser
+from scorer.competitions import draw_secrets
 from scorer.db.session import build_engine, build_sessions
 from scorer.db.tables import (
     Account,
@@ -224,8 +227,12 @@ def running_service(settings: Settings) -> Iterator[Service]:
 
 
 @pytest.fixture
-def service(settings: Settings) -> Iterator[Service]:
-    """A service with an admin, an organizer and the participants ada, bob and eve."""
+def service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A service with an admin, an organizer and the participants ada, bob and eve.
+
+    The secrets of its competitions, and so the images drawn from generators, are the same in every run.
+    """
+    monkeypatch.setattr(draw_secrets, "secrets", SimpleNamespace(token_bytes=np.random.default_rng(2).bytes))
     with running_service(settings) as started:
         yield started
 
