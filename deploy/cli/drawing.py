@@ -14,7 +14,6 @@ from kennel_client.cli.formatting import format_duration
 from kennel_client.cli.output import Answer
 from kennel_client.errors import Invalid, naming
 from kennel_client.progress import show_progress
-from kennel_client.submit import StageProgress
 from scorer.archive import write_images
 from scorer.competitions.spec import DrawSpec
 from scorer.findings.support_size import support_sentence
@@ -26,6 +25,7 @@ from scorer.generators.sandbox.runner import GeneratorCheck, check_in_sandbox, d
 from scorer.generators.seeds import digest_of_seed
 from scorer.lifecycle import STAGES
 from scorer.metrics.copying.support_size import estimate_support
+from scorer.progress import StageProgress
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from kennel_client.credentials import current_login
 from kennel_client.errors import Invalid, Refused, Unreadable, naming
 from kennel_client.progress import show_progress
 from kennel_client.receipts import Forged
-from kennel_client.submit import StageProgress
 from scorer.archive import ImageSpec, list_images
 from scorer.competitions.draw_secrets import Purpose
 from scorer.generators import seeds
@@ -26,6 +25,7 @@ from scorer.generators.latents import Latent
 from scorer.generators.onnx_files import DeclaredLatent
 from scorer.generators.sandbox.runner import check_in_sandbox
 from scorer.lifecycle import STAGES, TrackKind
+from scorer.progress import StageProgress
 from scorer.submissions.receipts import Receipt, ReceiptDraw, ReceiptGenerator
 from worker.runtime.decoded_images import decode_file
 from worker.scoring.redraw import DrawnGenerator, RecordedDraw, draw_document, redraw

@@ -12,7 +12,6 @@ from PIL import Image
 
 from deploy.cli.image_files import read_images
 from kennel_client.api import open_file
-from kennel_client.submit import StageProgress
 from scorer.archive.reference_image import round_to_uint8
 from scorer.errors import Invalid
 from scorer.extractor_catalogue import find_extractor
@@ -23,6 +22,7 @@ from scorer.generators.recovery.plan import AuditPlan
 from scorer.generators.recovery.report import Audit
 from scorer.generators.recovery.targets import Pixels
 from scorer.generators.sandbox.runner import audit_in_sandbox
+from scorer.progress import StageProgress
 from worker.evidence.entry_sample import EntrySample, compare_features, sample_entry
 from worker.evidence.generator_audit import to_job_stage
 
