@@ -40,7 +40,7 @@ def test_ci_fails_for_any_other_skip(tmp_path: Path) -> None:
     variables = {"CI": "true", "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def run(*files: str) -> tuple[int, list[str]]:
-        # Without a folder of its own, it would delete those of earlier runs, which takes minutes.
+        # Without a folder of its own, it would delete those of earlier runs, which can take a minute.
         options = ["-p", "xdist", "--numprocesses", "1", "--basetemp", "temporary"]
         command = [sys.executable, "-m", "pytest", *options, *files]
         done = subprocess.run(
